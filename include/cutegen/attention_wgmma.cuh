@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention on Hopper's tensor cores: out(m, :) = sum over n of softmax(scale * Q(m, :) K(n, :))(n) * V(n, :).
+// Attention on Hopper's tensor cores:
+// out(m, :) = sum over n of softmax(scale * Q(m, :) K(n, :))(n) * V(n, :).
 //
-// Contract: needs sm_90a and 16-bit elements. A CTA computes tiles of kRows rows of one head. The last
-// warpgroup (the producer) loads Q once per tile, and loads tiles of kKeys keys and values into a ring
-// of buffers. Each other warpgroup (a consumer) computes 64 rows. If shared memory has space for two
-// tiles of Q, the producer loads the next tile's Q early. Scores stay in registers. The softmax keeps a
-// running maximum and sum; its weights, rounded to Element, are an operand of the second product. While
-// the tensor cores multiply for one consumer, another consumer computes its softmax.
+// Contract: needs sm_90a and 16-bit elements. A CTA computes tiles of kRows rows of one head. The
+// last warpgroup (the producer) loads Q once per tile, and loads tiles of kKeys keys and values
+// into a ring of buffers. Each other warpgroup (a consumer) computes 64 rows. If shared memory has
+// space for two tiles of Q, the producer loads the next tile's Q early. Scores stay in registers.
+// The softmax keeps a running maximum and sum; its weights, rounded to Element, are an operand of
+// the second product. While the tensor cores multiply for one consumer, another consumer computes
+// its softmax.
 //
 // attend() processes the key tiles [first, last) in reverse order. It ignores keys with an index of
-// `keys` or more and, with Causal, keys after row + diagonal. mask(row) returns a function (key, a, b)
-// that changes the scaled scores a of `key` and b of the key after it. NoMask changes no score.
+// `keys` or more and, with Causal, keys after row + diagonal. mask(row) returns a function (key, a,
+// b) that changes the scaled scores a of `key` and b of the key after it. NoMask changes no score.
 // A HidingMask may only set scores to -INFINITY; it receives unscaled scores, which saves
-// multiplications. `scale` must be positive. If a mask hides all keys of a row, its results are 0 if
-// `safe` is true, otherwise NaN.
+// multiplications. `scale` must be positive. If a mask hides all keys of a row, its results are 0
+// if `safe` is true, otherwise NaN.
 //
-// If Tma is true, load() takes tensor maps with the axes (along, row, head, batch, part), and a box has
-// 64 elements and all rows of a tile; `along` is the position in the head. If Tma is false, load()
-// takes tensors with the axes (row, along) and any strides.
+// If Tma is true, load() takes tensor maps with the axes (along, row, head, batch, part), and a box
+// has 64 elements and all rows of a tile; `along` is the position in the head. If Tma is false,
+// load() takes tensors with the axes (row, along) and any strides.
 //
 // Example: Attention a;
 //          if (a.begin(storage)) a.load(map_q, map_k, map_v, place, tile, storage);
@@ -69,7 +71,8 @@ CUTE_DEVICE float power_of_two(float x) {
   return y;
 }
 
-// Reads the mask's values for `key` and the key after it. If Pairs is true, it uses one aligned access.
+// Reads the mask's values for `key` and the key after it. If Pairs is true, it uses one aligned
+// access.
 template <bool Pairs, class T>
 CUTE_DEVICE Pack<T, 2> two_of_mask(T const* line, int key, int keys, int64_t along) {
   if constexpr (Pairs) return *reinterpret_cast<Pack<T, 2> const*>(line + key);
@@ -89,12 +92,13 @@ CUTE_DEVICE uint32_t round_pair(float low, float high) {
   return pair;
 }
 
-// A tile of Rows x (64 * Blocks) elements in shared memory, in blocks of 64 columns with swizzled rows of
-// 128 bytes. The depth of a product runs along a row for Q and K, and across the rows for V.
+// A tile of Rows x (64 * Blocks) elements in shared memory, in blocks of 64 columns with swizzled
+// rows of 128 bytes. The depth of a product runs along a row for Q and K, and across the rows for
+// V.
 template <class Element, int Rows, int Blocks>
 struct AttentionOperand {
   static constexpr int kBlock = Rows * 64, kElements = kBlock * Blocks;
-  static constexpr int kBlockStep = kBlock * 2 / 16;  // distance between blocks, in units of 16 bytes
+  static constexpr int kBlockStep = kBlock * 2 / 16;  // distance of blocks, in units of 16 bytes
 
   template <int kRows>
   static CUTE_DEVICE auto along_depth(Element const* tile) {
@@ -118,8 +122,8 @@ struct AttentionOperand {
       cute::SM90_TMA_LOAD_5D::copy(&map, &full, kHint, to + b * kBlock, b * 64, row, head, batch,
                                    part);
   }
-  // Copies without TMA. The 128 threads of the producer must call it. Elements beyond the tensor's edges
-  // are zero.
+  // Copies without TMA. The 128 threads of the producer must call it. Elements beyond the tensor's
+  // edges are zero.
   template <class Tensor>
   static CUTE_DEVICE void load(Tensor const& from, Element* to, int first, int thread) {
     const int rows = cute::size<0>(from), width = cute::size<1>(from);
@@ -141,7 +145,7 @@ struct WgmmaAttention {
   static constexpr int kRows = 64 * Consumers, kKeys = Keys;
   static constexpr int kHeadSteps = (HeadDim + 15) / 16, kHeadBlocks = (HeadDim + 63) / 64;
   static constexpr int kWidth = columns_of_product(ValueDim), kValueBlocks = (kWidth + 63) / 64;
-  static constexpr int kScores = Keys / 2, kResults = kWidth / 2;  // number of scores and results per thread
+  static constexpr int kScores = Keys / 2, kResults = kWidth / 2;  // scores and results per thread
   static constexpr int kFirstProducer = 128 * Consumers, kThreads = kFirstProducer + 128;
   // The largest number of neighbouring results that each() can pass to its function.
   static constexpr int kVector = kWidth % 32 == 0 ? 8 : 2;
@@ -172,7 +176,8 @@ struct WgmmaAttention {
   using Storage = StorageOf<kQueries>;
 
   float results[kResults];
-  float exponent[2];  // log2 of the sum of exponentials of this thread's row, and of the row 8 below it
+  // log2 of the sum of exponentials: [0] for this thread's row, [1] for the row 8 below it.
+  float exponent[2];
 
   // Returns the number of key tiles that the tile of queries at `row` needs.
   static CUTE_DEVICE int key_tiles(int row, int keys, int diagonal) {
@@ -180,8 +185,8 @@ struct WgmmaAttention {
     return end <= 0 ? 0 : (end + Keys - 1) / Keys;
   }
 
-  // All threads must call this first. It returns true in the producer, which may then call only load(),
-  // because it gives most of its registers to the consumers.
+  // All threads must call this first. It returns true in the producer, which may then call only
+  // load(), because it gives most of its registers to the consumers.
   CUTE_DEVICE bool begin(Storage& storage) {
     if (threadIdx.x == 0) {
       constexpr int kLoads = Tma ? 1 : 128, kReaders = 4 * Consumers;
@@ -207,8 +212,8 @@ struct WgmmaAttention {
     return false;
   }
 
-  // Consumers must call this last. begin() and attend() leave one arrival in a named barrier, and end()
-  // completes this barrier.
+  // Consumers must call this last. begin() and attend() leave one arrival in a named barrier, and
+  // end() completes this barrier.
   CUTE_DEVICE void end() const {
     if (warpgroup() == 0) take_turn();
   }
@@ -330,8 +335,8 @@ struct WgmmaAttention {
     for (int i = 0; i < kResults; ++i) results[i] = sums(i);
   }
 
-  // Calls f(results, row, column) for every V neighbouring results of a row; V is 1, 2 or kVector. All
-  // threads of a warp must call it. Row 0 is the first row of the tile.
+  // Calls f(results, row, column) for every V neighbouring results of a row; V is 1, 2 or kVector.
+  // All threads of a warp must call it. Row 0 is the first row of the tile.
   template <int V, class F>
   CUTE_DEVICE void each(F&& f) const {
     static_assert(V == 1 || V == 2 || (V == 8 && kVector == 8));
@@ -351,7 +356,8 @@ struct WgmmaAttention {
     }
   }
 
-  // Calls f(exponent, row) once for each row. `exponent` is log2 of the sum of the row's exponentials.
+  // Calls f(exponent, row) once for each row. `exponent` is log2 of the sum of the row's
+  // exponentials.
   template <class F>
   CUTE_DEVICE void each_row(F&& f) const {
     if (threadIdx.x % 4 == 0) f(exponent[0], row_of_thread());
@@ -377,7 +383,8 @@ struct WgmmaAttention {
     CUTE_DEVICE void update(Scores& scores) {
       CUTE_UNROLL
       for (int r = 0; r < 2; ++r) {
-        // Two partial maxima and two partial sums, so that the latencies of their operations overlap.
+        // Two partial maxima and two partial sums, so that the latencies of their operations
+        // overlap.
         float mosts[2] = {highest[r], -INFINITY}, sums[2] = {0, 0};
         CUTE_UNROLL
         for (int i = 0; i < kScores; i += 4)

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes at compile time where a convolution finds its inputs in shared memory, in the layout that
-// wgmma reads.
+// Computes at compile time where a convolution finds its inputs in shared memory, in the layout
+// that wgmma reads.
 //
-// Contract: a tile of results needs a box of inputs, called its patch. The patch consists of planes. A
-// plane has one cell of 16 bytes for each position of the box. A cell holds neighbours along the depth
-// of the product: channels or, with kAlongX, filter taps along the last axis. For each filter tap,
-// eight adjacent results read eight adjacent cells. The inputs for a tap therefore begin at a constant
-// offset in the patch, and the kernel does not copy windows.
+// Contract: a tile of results needs a box of inputs, called its patch. The patch consists of
+// planes. A plane has one cell of 16 bytes for each position of the box. A cell holds neighbours
+// along the depth of the product: channels or, with kAlongX, filter taps along the last axis. For
+// each filter tap, eight adjacent results read eight adjacent cells. The inputs for a tap therefore
+// begin at a constant offset in the patch, and the kernel does not copy windows.
 //
-// With a stride, the taps that read inputs with the same remainder modulo the stride form a class, and
-// each class has its own box. In a transposed convolution, the results at positions t * stride + f form
-// phase f, and each phase has its own taps.
+// With a stride, the taps that read inputs with the same remainder modulo the stride form a class,
+// and each class has its own box. In a transposed convolution, the results at positions t * stride
+// + f form phase f, and each phase has its own taps.
 //
 // The class G describes a convolution: kAlongX; kPlanes, the number of cells along the depth in a
-// pipeline stage; kGroup, the number of steps (wgmma instructions) in a stage of weights; tile(i) and
-// axis(i) for the axes 0 to 2. A convolution over fewer axes uses the last ones, and the others have
-// size 1. The number kPlanes must be even unless each phase has several taps. The function
+// pipeline stage; kGroup, the number of steps (wgmma instructions) in a stage of weights; tile(i)
+// and axis(i) for the axes 0 to 2. A convolution over fewer axes uses the last ones, and the others
+// have size 1. The number kPlanes must be even unless each phase has several taps. The function
 // conv_steps() pads the steps of each phase to a multiple of kGroup.
 //
 // Example: constexpr auto steps = cutegen::conv_steps<G>(); steps.first[phase]
@@ -55,7 +55,8 @@ struct ConvAxis {
   CUTE_HOST_DEVICE constexpr int reach() const {
     return transposed ? (padding + stride - 1) / stride - front() : (kernel - 1) * dilation / stride;
   }
-  // The distance from the first input of class 0 to the first input of class `cls`, in input positions.
+  // The distance from the first input of class 0 to the first input of class `cls`, in input
+  // positions.
   CUTE_HOST_DEVICE constexpr int remainder(int cls) const { return cls * dilation % stride; }
   CUTE_HOST_DEVICE constexpr bool belongs(int place, int cls, int phase) const {
     return transposed ? (phase + padding - place * dilation) % stride == 0 : place % period() == cls;
@@ -81,7 +82,7 @@ struct ConvLayout {
   static constexpr int kPhases0 = G::axis(0).phases(), kPhases1 = G::axis(1).phases(),
                        kPhases2 = G::axis(2).phases(), kPhases = kPhases0 * kPhases1 * kPhases2;
   static constexpr int kBox = kSize0 * kSize1 * kSize2;
-  static constexpr int kCells = kClasses0 * kClasses1 * kClasses2 * kBox;  // number of cells in a plane
+  static constexpr int kCells = kClasses0 * kClasses1 * kClasses2 * kBox;  // cells in a plane
   static constexpr int kMostSteps =
       (G::kPlanes * kKernel0 * kKernel1 * kKernel2 + kPhases * (2 * G::kGroup - 1)) / 2;
 };
@@ -89,7 +90,8 @@ struct ConvLayout {
 // The steps of each phase. A step is one wgmma instruction, which reads two cells for each result.
 template <int Most, int Phases>
 struct ConvSteps {
-  // The low half is the offset of the step's first cell, the high half the distance to its second cell.
+  // The low half is the offset of the step's first cell, the high half the distance to its second
+  // cell.
   uint32_t input[Most] = {};
   int cell[2 * Most] = {};     // the index of a cell's tap and plane, or -1 if its weights are zero
   int first[Phases + 1] = {};  // the first step of each phase
@@ -99,8 +101,8 @@ struct ConvSteps {
     if (i % 2 == 0) input[i / 2] = uint32_t(offset) | 1u << 16;
     else input[i / 2] += uint32_t(offset - int(input[i / 2] & 0xffff) - 1) << 16;
   }
-  // If a step has only one cell, adds the preceding cell of the patch, with weight zero. The preceding
-  // cell always exists, but the following one may not.
+  // If a step has only one cell, adds the preceding cell of the patch, with weight zero. The
+  // preceding cell always exists, but the following one may not.
   CUTE_HOST_DEVICE constexpr void pad(int i) {
     cell[i] = cell[i - 1];
     cell[i - 1] = -1;
@@ -113,9 +115,9 @@ struct ConvSteps {
   }
 };
 
-// Returns the steps of all phases. Within a phase, the steps are sorted by the positions of their cells
-// in the patch, so the second cell of a step comes after its first. The index of tap and plane in `cell` is
-// ((plane * kKernel0 + k0) * kKernel1 + k1) * kKernel2 + k2.
+// Returns the steps of all phases. Within a phase, the steps are sorted by the positions of their
+// cells in the patch, so the second cell of a step comes after its first. The index of tap and
+// plane in `cell` is ((plane * kKernel0 + k0) * kKernel1 + k1) * kKernel2 + k2.
 template <class G>
 CUTE_HOST_DEVICE constexpr auto conv_steps() {
   using L = ConvLayout<G>;

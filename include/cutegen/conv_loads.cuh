@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads a patch, the part of the input that a tile of results needs, into shared memory. The producer
-// threads of conv_wgmma.cuh use this file. conv_layout.cuh explains patches, planes, cells and phases.
+// Loads a patch, the part of the input that a tile of results needs, into shared memory. The
+// producer threads of conv_wgmma.cuh use this file. conv_layout.cuh explains patches, planes, cells
+// and phases.
 //
 // Contract: needs sm_90a. ConvShape<G> has the sizes that follow from the layout. ConvLoader copies
-// single elements. ConvRuns copies runs, which are four neighbouring elements of a row. Both classes
-// write zeros outside the input, and round elements to the type that the tensor cores multiply.
+// single elements. ConvRuns copies runs, which are four neighbouring elements of a row. Both
+// classes write zeros outside the input, and round elements to the type that the tensor cores
+// multiply.
 //
 // Example: ConvRuns<G> runs(...); see Conv::produce() in conv_wgmma.cuh
 #pragma once
@@ -26,7 +28,7 @@ struct ConvShape : ConvLayout<G> {
   static constexpr int kConsumers = 2, kFirstProducer = 128 * kConsumers;
   static constexpr int kProducers = 96, kThreads = kFirstProducer + kProducers + 32;
   static constexpr int kWidth = 16 / sizeof(Element);  // number of elements in a cell
-  static constexpr int kDepth = G::kAlongX ? G::kPlanes : G::kPlanes * kWidth;  // number of channels in a stage
+  static constexpr int kDepth = G::kAlongX ? G::kPlanes : G::kPlanes * kWidth;  // channels in a stage
   static constexpr bool kWide = G::tile(2) % 64 == 0;
   static constexpr int kAcross = kWide ? 64 : 8, kDown = 64 / kAcross;  // width and height of a block
   static constexpr int kBlocksX = G::tile(2) / kAcross, kBlocksY = G::tile(1) / kDown;
@@ -43,23 +45,23 @@ struct ConvShape : ConvLayout<G> {
   static constexpr int kCells = (L::kCells + kProducers - 1) / kProducers * kProducers;
   static constexpr int kTerms = G::kProducts == 3 ? 2 : 1;  // number of tf32 terms per value
   static constexpr int kStep = 8 * G::kTileN * kTerms;      // size of a step's weights, in floats
-  // The number of floats that a consumer has in shared memory: results that write() moves, then results
-  // of reductions, then values of channels.
+  // The number of floats that a consumer has in shared memory: results that write() moves, then
+  // results of reductions, then values of channels.
   static constexpr int kStaged = G::kSlice * kPitch;
   static constexpr int kChannelPitch =
       G::kChannelValues <= 2 ? G::kChannelValues : (G::kChannelValues + 3) / 4 * 4;
   static constexpr int kKept = kStaged + G::kRowValues * kAll + G::kTileN * kChannelPitch;
-  // kRunsOfLine runs of four elements cover a row of a patch. The first run begins kSkew elements before
-  // the row.
+  // kRunsOfLine runs of four elements cover a row of a patch. The first run begins kSkew elements
+  // before the row.
   static constexpr ConvAxis kLast = G::axis(2);
   static constexpr bool kRuns = G::kAligned && !G::kAlongX && G::tile(2) % 4 == 0 &&
                                 (kLast.transposed || kLast.stride == 1);
   static constexpr int kSkew = (kLast.front() % 4 + 4) % 4, kRunsOfLine = (kSkew + L::kSize2 + 3) / 4;
-  static constexpr int kRunLines = L::kClasses0 * L::kClasses1 * L::kSize0 * L::kSize1;  // number of rows in a plane
+  static constexpr int kRunLines = L::kClasses0 * L::kClasses1 * L::kSize0 * L::kSize1;  // rows in a plane
   static constexpr int kRunRounds =
       (G::kPlanes * kRunLines * kRunsOfLine + kProducers - 1) / kProducers;
-  // The number of stages that producers copy in advance to `raw`, and the size of each. kRaw is
-  // 0 if producers copy single 16-bit elements, because an asynchronous copy moves at least 4 bytes.
+  // The number of stages that producers copy in advance to `raw`, and the size of each. kRaw is 0
+  // if producers copy single 16-bit elements, because an asynchronous copy moves at least 4 bytes.
   static constexpr int kRaw = kRuns || sizeof(Input) == 4 ? G::kRaw : 0;
   static constexpr int kRawCells = kRuns ? kRunRounds * kProducers * 4 : G::kPlanes * kCells;
   using Run = Pack<Input, 4>;
@@ -70,8 +72,8 @@ struct ConvShape : ConvLayout<G> {
     float weights[G::kWeights][G::kGroup * kStep];
     float results[kConsumers][kKept];
     uint4 raw[kRaw > 0 ? kRaw * kRawCells : 1];
-    int place[kCells];                              // each cell's offset in its channel; -1 if outside
-    uint8_t inside[G::kAlongX ? kCells : 4];        // bit mask of a cell's elements inside the input
+    int place[kCells];                              // a cell's offset in its channel; -1 if outside
+    uint8_t inside[G::kAlongX ? kCells : 4];        // mask of a cell's elements inside the input
     uint64_t patch_full[G::kPatches], patch_empty[G::kPatches];
     uint64_t weights_full[G::kWeights], weights_empty[G::kWeights];
   };
@@ -112,7 +114,7 @@ class ConvLoader {
   using S = ConvShape<G>;
   using L = ConvLayout<G>;
   using Input = typename S::Input;
-  static constexpr int kEach = S::kCells / S::kProducers;  // number of cells per plane that a thread loads
+  static constexpr int kEach = S::kCells / S::kProducers;  // cells per plane that a thread loads
   static constexpr int kRound = kEach < 16 / S::kWidth ? kEach : 16 / S::kWidth;
   static constexpr int kRounds = (kEach + kRound - 1) / kRound;
   using Values = Input[kRound][S::kWidth];
@@ -145,8 +147,8 @@ class ConvLoader {
     }
   }
 
-  // Starts to copy one stage to buffer number `slot` of Storage::raw. The same thread must convert it
-  // later.
+  // Starts to copy one stage to buffer number `slot` of Storage::raw. The same thread must convert
+  // it later.
   CUTE_DEVICE void start(int first, int slot) const {
     for (int plane = 0; plane < G::kPlanes; ++plane) {
 #pragma unroll 4
@@ -208,8 +210,8 @@ class ConvLoader {
     return mask;
   }
 
-  // Calls f(v, address, inside) for each element v of this thread's i-th cell. `inside` is true if the
-  // element lies inside the input.
+  // Calls f(v, address, inside) for each element v of this thread's i-th cell. `inside` is true if
+  // the element lies inside the input.
   template <class F>
   CUTE_DEVICE void each(int channel, int i, F&& f) const {
     Input const* plane = from_ + int64_t(channel) * input_.channel_stride;
@@ -262,9 +264,9 @@ class ConvLoader {
   typename S::Storage& storage_;
 };
 
-// Loads a patch in runs of four neighbouring elements of a row. A thread loads a run for all channels of
-// a cell, so that it holds four whole cells. The producer threads divide the runs of all planes among
-// themselves.
+// Loads a patch in runs of four neighbouring elements of a row. A thread loads a run for all
+// channels of a cell, so that it holds four whole cells. The producer threads divide the runs of
+// all planes among themselves.
 template <class G>
 class ConvRuns {
   using S = ConvShape<G>;
@@ -300,8 +302,8 @@ class ConvRuns {
     }
   }
 
-  // Starts to copy one stage to buffer number `slot` of Storage::raw. The same thread must convert it
-  // later; the copies then need no barrier.
+  // Starts to copy one stage to buffer number `slot` of Storage::raw. The same thread must convert
+  // it later; the copies then need no barrier.
   CUTE_DEVICE void start(int first, int slot) const {
     for (int round = 0; round < kRounds; ++round) {
       const int at = round * S::kProducers + thread_;
@@ -336,8 +338,8 @@ class ConvRuns {
 
   static CUTE_DEVICE void sync() { asm volatile("bar.sync 3, %0;" ::"n"(S::kProducers) : "memory"); }
 
-  // Returns the offset of a run in its channel, or -1 if the run lies outside the input. No run lies
-  // partly outside.
+  // Returns the offset of a run in its channel, or -1 if the run lies outside the input. No run
+  // lies partly outside.
   CUTE_DEVICE int place(ConvTile const& tile, int run) const {
     const int line = run / S::kRunsOfLine, box = line / (L::kSize0 * L::kSize1);
     const int x0 = line / L::kSize1 % L::kSize0, x1 = line % L::kSize1;

@@ -1,56 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution on Hopper's tensor cores without copied windows (no im2col): for each filter tap, wgmma
-// reads the inputs directly from a box of the input (the patch) in shared memory.
+// Convolution on Hopper's tensor cores without copied windows (no im2col): for each filter tap,
+// wgmma reads the inputs directly from a box of the input (the patch) in shared memory.
 //
-// Contract: needs sm_90a. A CTA computes tiles of G::tile(0) x tile(1) x tile(2) positions and G::kTileN
-// output channels; in a transposed convolution, the positions of one phase (conv_layout.cuh). Three
-// warps, the producers, load a patch into shared memory and round it to Element. A fourth warp copies
-// the weights, which pack_weights() has put in the order of the wgmma instructions. Two warpgroups, the
-// consumers, multiply. A wgmma instruction computes 64 positions: a row of 64, or 8 rows of 8. Sums are
-// floats. Producers read four elements at a time if kAligned is set and neighbours in a row are also
-// neighbours in the patch; otherwise they read single elements.
+// Contract: needs sm_90a. A CTA computes tiles of G::tile(0) x tile(1) x tile(2) positions and
+// G::kTileN output channels; in a transposed convolution, the positions of one phase
+// (conv_layout.cuh). Three warps, the producers, load a patch into shared memory and round it to
+// Element. A fourth warp copies the weights, which pack_weights() has put in the order of the wgmma
+// instructions. Two warpgroups, the consumers, multiply. A wgmma instruction computes 64 positions:
+// a row of 64, or 8 rows of 8. Sums are floats. Producers read four elements at a time if kAligned
+// is set and neighbours in a row are also neighbours in the patch; otherwise they read single
+// elements.
 //
-// With kProducts = 3, the kernel keeps float32 precision. It splits each float into two tf32 terms, high
-// and low, and adds low * high + high * low + high * high. Tensor cores truncate sums instead of
-// rounding them. Therefore each stage of weights starts from zero, and the CUDA cores add the sums of
-// all stages.
+// With kProducts = 3, the kernel keeps float32 precision. It splits each float into two tf32 terms,
+// high and low, and adds low * high + high * low + high * high. Tensor cores truncate sums instead
+// of rounding them. Therefore each stage of weights starts from zero, and the CUDA cores add the
+// sums of all stages.
 //
 // G has the members that conv_layout.cuh lists, and these:
-//   Input, Element        type in memory; type to multiply: float (as tf32), half_t or bfloat16_t
-//   kProducts             1; for floats 1 or 3
-//   kAligned              starts of rows, channels and images, and row lengths, are multiples of 4 elements
-//   kTileN, kResident     number of output channels of a tile; number of CTAs that fit on an SM
-//   kPatches, kWeights    number of pipeline stages for patches and for weights in shared memory
-//   kRaw                  number of stages that producers copy in advance to shared memory; with 0, they
-//                         load into registers
-//   kTogether             number of channels, 2 to 16, whose epilogues overlap
-//   kSlice                number of channels that write() moves through shared memory at a time
-//   kRowValues            number of floats that reduce() keeps for each position, often 0
-//   kChannelValues        number of floats that each_channel() keeps for each channel, often 0
-//   kKernelX, kDilationX  the kernel's size and dilation along the last axis
+// - Input is the type in memory. Element is the type to multiply: float (as tf32), half_t or
+//   bfloat16_t.
+// - kProducts is the number of products for each multiplication: 1, or 3 for floats.
+// - kAligned is true if rows, channels and images begin at multiples of 4 elements, and row lengths
+//   are multiples of 4.
+// - kTileN is the number of output channels of a tile, kResident the number of CTAs on an SM.
+// - kPatches and kWeights are the numbers of pipeline stages for patches and for weights.
+// - kRaw is the number of stages that producers copy in advance to shared memory. If it is 0, they
+//   load into registers.
+// - kTogether is the number of channels, 2 to 16, whose epilogues overlap.
+// - kSlice is the number of channels that write() moves through shared memory at a time.
+// - kRowValues is the number of floats that reduce() keeps for each position, often 0.
+// - kChannelValues is the number of floats that each_channel() keeps for each channel, often 0.
+// - kKernelX and kDilationX are the kernel's size and dilation along the last axis.
 //
 // After consume(), all consumer threads call those of the functions below that the epilogue needs.
-// Channel 0 is the first channel of the tile. `at` is the value that place(x0, x1, x2, row) returned for
-// a position: x0 to x2 are relative to the tile's first position (x2 counts the results of all phases),
-// and `row` is the index among the consumer's positions. Neighbouring threads have neighbouring
-// positions. Some positions may lie outside the result.
-// - repair(f) replaces sums that are NaN or tiny by f(channel, x0, x1, x2). Call it first if kAlongX is
-//   set or if kGroup does not divide the steps of each phase, because some weights are then zero, and zero
-//   times an infinite input is NaN. Also call it if kProducts is 3: the low term of an infinite number is
-//   NaN, and the tensor cores ignore the low term of a subnormal number.
-// - reduce<Accumulator, Replaces>(storage, k, channels, place, read, value) computes reduction number k
-//   over the first `channels` channels, which must all be in this tile. For each position, an Accumulator
-//   (reduce.cuh) adds value(sum, rows, channel, at) of each channel in a fixed order. `rows` is read(at),
-//   which reduce() calls once for each position. If Replaces is true, the values replace the sums.
-//   Afterwards, row(storage, k, row) returns the result.
-// - each_channel(storage, tile, f) stores f(channel), a ChannelValues, until `tile` changes. It also calls
-//   f for channels beyond the result. channel(storage, channel) returns the stored value.
-// - write(storage, place, read, value, store) calls store(value(sum, read(channel, at), channel, at),
-//   channel, at) for each result. It calls place() once for several channels, so compute there everything
-//   that does not depend on the channel. For kTogether channels, it calls first read(), then value(), and
-//   then store(). It calls read() and value() also for positions outside the result. This order hides
-//   latencies if read() does all loads from DRAM and value() does not branch. Results pass through shared
-//   memory, kSlice channels at a time.
+// Channel 0 is the first channel of the tile. `at` is the value that place(x0, x1, x2, row)
+// returned for a position: x0 to x2 are relative to the tile's first position (x2 counts the
+// results of all phases), and `row` is the index among the consumer's positions. Neighbouring
+// threads have neighbouring positions. Some positions may lie outside the result.
+// - repair(f) replaces sums that are NaN or tiny by f(channel, x0, x1, x2). Call it first if
+//   kAlongX is set or if kGroup does not divide the steps of each phase, because some weights are
+//   then zero, and zero times an infinite input is NaN. Also call it if kProducts is 3: the low
+//   term of an infinite number is NaN, and the tensor cores ignore the low term of a subnormal
+//   number.
+// - reduce<Accumulator, Replaces>(storage, k, channels, place, read, value) computes reduction
+//   number k over the first `channels` channels, which must all be in this tile. For each position,
+//   an Accumulator (reduce.cuh) adds value(sum, rows, channel, at) of each channel in a fixed
+//   order. `rows` is read(at), which reduce() calls once for each position. If Replaces is true,
+//   the values replace the sums. Afterwards, row(storage, k, row) returns the result.
+// - each_channel(storage, tile, f) stores f(channel), a ChannelValues, until `tile` changes. It
+//   also calls f for channels beyond the result. channel(storage, channel) returns the stored
+//   value.
+// - write(storage, place, read, value, store) calls store(value(sum, read(channel, at), channel,
+//   at), channel, at) for each result. It calls place() once for several channels, so compute there
+//   everything that does not depend on the channel. For kTogether channels, it calls first read(),
+//   then value(), and then store(). It calls read() and value() also for positions outside the
+//   result. This order hides latencies if read() does all loads from DRAM and value() does not
+//   branch. Results pass through shared memory, kSlice channels at a time.
 //
 // Example: Conv<G> conv; conv.begin(storage, steps, stages, 1);
 //          if (conv.produces()) {
@@ -98,9 +103,9 @@ struct Conv : ConvShape<G> {
       cute::Shape<cute::Int<kPart>, cute::Int<S::kBlocks>>{}));
   Sums sums;  // this thread's sums; axis 1 is the block of 64 positions and the phase
 
-  // All threads must call it first. `sets` is the number of different weight sets: groups * tiles along
-  // the output channels * phases of axes 0 and 1. If there is only one set and it has at most kWeights
-  // stages, it stays in shared memory.
+  // All threads must call it first. `sets` is the number of different weight sets: groups * tiles
+  // along the output channels * phases of axes 0 and 1. If there is only one set and it has at most
+  // kWeights stages, it stays in shared memory.
   template <class Steps>
   CUTE_DEVICE void begin(Storage& storage, Steps const& steps, int stages, int sets) {
     keeps_weights_ =
@@ -119,13 +124,14 @@ struct Conv : ConvShape<G> {
     __syncthreads();
   }
 
-  // Returns whether this thread is a producer. Producers and consumers have separate loops over the tiles,
-  // so that neither needs registers for the other's code. The kernel does not use setmaxnreg, because 168
-  // registers suffice for 128 results, and in our experiments ptxas 13.0 spilled or ignored it.
+  // Returns whether this thread is a producer. Producers and consumers have separate loops over the
+  // tiles, so that neither needs registers for the other's code. The kernel does not use
+  // setmaxnreg, because 168 registers suffice for 128 results, and in our experiments ptxas 13.0
+  // spilled or ignored it.
   static CUTE_DEVICE bool produces() { return threadIdx.x >= S::kFirstProducer; }
 
-  // Loads the inputs and weights of a tile. Producers may already load the next tile while the consumers
-  // multiply this one.
+  // Loads the inputs and weights of a tile. Producers may already load the next tile while the
+  // consumers multiply this one.
   template <class Steps>
   CUTE_DEVICE void produce(ConvInput<typename S::Input> const& input, float const* packed,
                            Steps const& steps, ConvTile const& tile, Storage& storage) {
@@ -139,7 +145,8 @@ struct Conv : ConvShape<G> {
     has_weights_ = true;
   }
 
-  // Producers must call it after their last tile. It converts the stages that they copied in advance.
+  // Producers must call it after their last tile. It converts the stages that they copied in
+  // advance.
   CUTE_DEVICE void end(Storage& storage) {
     if constexpr (S::kRaw > 0)
       if (threadIdx.x < S::kFirstProducer + S::kProducers)
@@ -202,8 +209,8 @@ struct Conv : ConvShape<G> {
     }
   }
 
-  // Reduces over the first `channels` channels. Four lanes share a position; each adds a quarter of the
-  // channels, in a fixed order.
+  // Reduces over the first `channels` channels. Four lanes share a position; each adds a quarter of
+  // the channels, in a fixed order.
   template <class Accumulator, bool Replaces, class P, class R, class V>
   CUTE_DEVICE void reduce(Storage& storage, int k, int channels, P&& place, R&& read, V&& value) {
     // The number of positions that this thread shares with three other lanes.
@@ -239,15 +246,15 @@ struct Conv : ConvShape<G> {
     __syncwarp();  // later reductions read these values in the same warp
   }
 
-  // Returns the result of reduction number k for a position. Use it in read() of later reductions, in
-  // each_place() and in write().
+  // Returns the result of reduction number k for a position. Use it in read() of later reductions,
+  // in each_place() and in write().
   static CUTE_DEVICE float row(Storage& storage, int k, int row) { return rows_of(storage, k)[row]; }
 
   // The values of one channel that the epilogue needs.
   using ChannelValues = Pack<float, S::kChannelPitch == 0 ? 1 : S::kChannelPitch>;
 
-  // Stores f(channel) for the channels of a tile. Does nothing if `tile` is the same as in the previous
-  // call.
+  // Stores f(channel) for the channels of a tile. Does nothing if `tile` is the same as in the
+  // previous call.
   template <class F>
   CUTE_DEVICE void each_channel(Storage& storage, int tile, F&& f) {
     if (tile == kept_tile_) return;
@@ -262,8 +269,8 @@ struct Conv : ConvShape<G> {
     return channels_of(storage)[c];
   }
 
-  // Calls f(place(x0, x1, x2, row)) once for each position. Use it if all channels of a position share one
-  // result.
+  // Calls f(place(x0, x1, x2, row)) once for each position. Use it if all channels of a position
+  // share one result.
   template <class P, class F>
   CUTE_DEVICE void each_place(P&& place, F&& f) const {
     sync(threadIdx.x / 128);
@@ -282,7 +289,7 @@ struct Conv : ConvShape<G> {
     float* shared = storage.results[consumer];
     constexpr int kAcross = S::kAll % 128 == 0 ? 128 : 64;
     constexpr int kRows = 128 / kAcross;  // number of channels that the threads write at a time
-    constexpr int kChannels = G::kSlice / kRows;  // number of a slice's channels that a thread writes
+    constexpr int kChannels = G::kSlice / kRows;  // a slice's channels that a thread writes
     constexpr int kTogether = cute::min(G::kTogether, kChannels);
     const int row = thread / kAcross;
     CUTE_UNROLL
@@ -303,7 +310,8 @@ struct Conv : ConvShape<G> {
         const int e = first + thread % kAcross;
         auto const at =
             call([&](int row, int x0, int x1, int x2) { return place(x0, x1, x2, row); }, e);
-        // This loop is not unrolled, because the code of a long epilogue would exceed the instruction cache.
+        // This loop is not unrolled, because the code of a long epilogue would exceed the
+        // instruction cache.
         CUTE_NO_UNROLL
         for (int i = 0; i < kChannels; i += kTogether)
           finish<kTogether>([&](int j) { return shared[((i + j) * kRows + row) * S::kPitch + e]; },
@@ -313,7 +321,8 @@ struct Conv : ConvShape<G> {
   }
 
  private:
-  // Writes kTogether channels of one position: first all calls of read(), then value(), then store().
+  // Writes kTogether channels of one position: first all calls of read(), then value(), then
+  // store().
   template <int kTogether, class T, class C, class A, class R, class V, class F>
   static CUTE_DEVICE void finish(T&& sum, C&& channel, A const& at, R&& read, V&& value, F&& store) {
     decltype(read(0, at)) more[kTogether];
@@ -330,14 +339,15 @@ struct Conv : ConvShape<G> {
     return G::kProducts == 3 ? parts_lost(sum) : sum != sum;
   }
 
-  // Returns the offset in shared memory of result i (0 to 3) of a thread for eight channels. The order is
-  // channel, then position.
+  // Returns the offset in shared memory of result i (0 to 3) of a thread for eight channels. The
+  // order is channel, then position.
   static CUTE_DEVICE int staged(int sum, int i, int thread) {
     return (thread % 4 * 2 + i % 2) * S::kPitch + line_place(sum, i / 2, thread);
   }
 
-  // Each four results of a thread are two channels of two positions. Returns the index of the position of
-  // results 0 and 1 (half 0) or of results 2 and 3 (half 1) among the consumer's positions.
+  // Each four results of a thread are two channels of two positions. Returns the index of the
+  // position of results 0 and 1 (half 0) or of results 2 and 3 (half 1) among the consumer's
+  // positions.
   static CUTE_DEVICE int line_place(int sum, int half, int thread) {
     const int block = sum / L::kPhases2, phase = sum % L::kPhases2, run = thread / 32 * 2 + half;
     const int down = block / S::kLineBlocks * S::kDown + (S::kWide ? 0 : run),
@@ -353,7 +363,8 @@ struct Conv : ConvShape<G> {
     return reinterpret_cast<ChannelValues*>(rows_of(storage, G::kRowValues));
   }
 
-  // Calls f(at, x0, x1, x2) with the coordinates in the tile of the consumer's position number `at`.
+  // Calls f(at, x0, x1, x2) with the coordinates in the tile of the consumer's position number
+  // `at`.
   template <class F>
   static CUTE_DEVICE auto call(F&& f, int at) {
     const int block = int(threadIdx.x) / 128 * S::kBlocks, line = at / S::kLine,
@@ -388,8 +399,8 @@ struct Conv : ConvShape<G> {
     }
   }
 
-  // Converts the oldest stage that the producers copied in advance. The copies of the newest Left stages
-  // may still be in flight.
+  // Converts the oldest stage that the producers copied in advance. The copies of the newest Left
+  // stages may still be in flight.
   template <int Left>
   CUTE_DEVICE void convert(Storage& storage) {
     cute::cp_async_wait<Left>();
@@ -438,8 +449,8 @@ struct Conv : ConvShape<G> {
     }
   }
 
-  // Issues the wgmma instructions of a stage of weights for all blocks of the consumer. `to` holds the
-  // sums of all phases or, with three products, partial sums of one phase that start from zero.
+  // Issues the wgmma instructions of a stage of weights for all blocks of the consumer. `to` holds
+  // the sums of all phases or, with three products, partial sums of one phase that start from zero.
   template <class Steps, class To>
   CUTE_DEVICE void multiply(Steps const& steps, int first, Storage& storage, int phase, To& to) {
     constexpr bool kFromZero = S::kTerms == 2;
@@ -484,9 +495,9 @@ struct Conv : ConvShape<G> {
   // Returns the distance from the cells of eight positions to those of the next eight, in cells.
   static constexpr CUTE_DEVICE int rows() { return S::kWide ? 8 : L::kSize2; }
 
-  // Returns the descriptor of an operand without swizzle. All arguments count units of 16 bytes. The low
-  // half of `start` is the address, the high half the distance between the two cells of a step.
-  // `distance` is the distance from eight rows to the next eight.
+  // Returns the descriptor of an operand without swizzle. All arguments count units of 16 bytes.
+  // The low half of `start` is the address, the high half the distance between the two cells of a
+  // step. `distance` is the distance from eight rows to the next eight.
   static CUTE_DEVICE auto operand(uint32_t start, uint32_t distance) {
     cute::GmmaDescriptor descriptor;
     descriptor.desc_ = uint64_t(distance) << 32 | start;
@@ -501,14 +512,14 @@ struct Conv : ConvShape<G> {
     if (++weight_ == G::kWeights) weight_ = 0, weight_phase_ ^= 1;
   }
 
-  int patch_ = 0, patch_phase_ = 0, weight_ = 0, weight_phase_ = 0;  // positions in the rings of stages
-  int raw_ = 0, started_ = 0;  // the next buffer of Storage::raw, and the number of unconverted stages
+  int patch_ = 0, patch_phase_ = 0, weight_ = 0, weight_phase_ = 0;  // positions in the rings
+  int raw_ = 0, started_ = 0;  // next buffer of Storage::raw; number of unconverted stages
   int kept_tile_ = -1;
   bool keeps_weights_ = false, has_weights_ = false;
 };
 
-// Returns the element of channel c at the position whose channel 0 is at `offset`. The distance between
-// channels is `bytes`, which must be less than 4 GiB.
+// Returns the element of channel c at the position whose channel 0 is at `offset`. The distance
+// between channels is `bytes`, which must be less than 4 GiB.
 template <class T>
 CUTE_DEVICE T& conv_channel(T* data, int64_t offset, int c, int64_t bytes) {
   using Byte = cute::conditional_t<cute::is_const_v<T>, char const, char>;
@@ -516,8 +527,8 @@ CUTE_DEVICE T& conv_channel(T* data, int64_t offset, int c, int64_t bytes) {
                                uint64_t(unsigned(c)) * unsigned(bytes));
 }
 
-// Computes one result in float on the CUDA cores. The function weight(input channel, k0, k1, k2) must
-// return a weight.
+// Computes one result in float on the CUDA cores. The function weight(input channel, k0, k1, k2)
+// must return a weight.
 template <class G, class F>
 CUTE_DEVICE float conv_once(ConvInput<typename G::Input> const& input, int64_t image, int group,
                             int y0, int y1, int y2, F&& weight) {
@@ -525,7 +536,7 @@ CUTE_DEVICE float conv_once(ConvInput<typename G::Input> const& input, int64_t i
   using Round = ConvElement<typename G::Element>;
   typename G::Input const* from = input.data + image * input.image_stride +
                                   int64_t(group) * input.channels * input.channel_stride;
-  auto source = [](int axis, int y, int tap) {  // returns the input position, or -1 if there is none
+  auto source = [](int axis, int y, int tap) {  // returns the input position, or -1 if none
     const ConvAxis a = G::axis(axis);
     const int distance = tap * (axis == 2 ? G::kDilationX : a.dilation);
     if (!a.transposed) return y * a.stride - a.padding + distance;
@@ -551,9 +562,9 @@ CUTE_DEVICE float conv_once(ConvInput<typename G::Input> const& input, int64_t i
   return sum;
 }
 
-// Returns element `index` of the packed weights. The function weight(group, channel out, channel in, k0,
-// k1, k2) must return an unpacked weight. The packed order is group, tile of channels, stage of the
-// depth, step, term, cell, channel, element of the cell.
+// Returns element `index` of the packed weights. The function weight(group, channel out, channel
+// in, k0, k1, k2) must return an unpacked weight. The packed order is group, tile of channels,
+// stage of the depth, step, term, cell, channel, element of the cell.
 template <class G, class Steps, class F>
 CUTE_DEVICE typename G::Element pack_weights(Steps const& steps, int64_t index, int tiles,
                                              int stages, int channels_out, int channels_in,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix product on the tensor cores (sm_80 atoms): C(m, n) = sum over k of A(m, k) * B(n, k).
 //
-// Contract: MmaGemm has the same functions as SimtGemm (gemm_simt.cuh). It multiplies values of type
-// Element (tfloat32_t, half_t or bfloat16_t) and adds products in float. If neither operand needs a
-// conversion to Element and Stages > 2, asynchronous copies load Stages - 1 tiles in advance. Otherwise
-// the threads load the next tile into registers and convert it. A tile has the same memory order in
-// shared memory as in global memory. A swizzle avoids bank conflicts in both possible orders.
+// Contract: MmaGemm has the same functions as SimtGemm (gemm_simt.cuh). It multiplies values of
+// type Element (tfloat32_t, half_t or bfloat16_t) and adds products in float. If neither operand
+// needs a conversion to Element and Stages > 2, asynchronous copies load Stages - 1 tiles in
+// advance. Otherwise the threads load the next tile into registers and convert it. A tile has the
+// same memory order in shared memory as in global memory. A swizzle avoids bank conflicts in both
+// possible orders.
 //
 // Example: Gemm gemm; gemm.run(A, B, tile, 0, tiles, storage);
 //          gemm.each<2>(tile, [&](float const (&c)[2], int m, int n) { ... });
@@ -31,10 +32,10 @@ struct MmaOf<cute::bfloat16_t> {
   using Op = cute::SM80_16x8x16_F32BF16BF16F32_TN;
 };
 
-// Tiles of Rows x Depth in shared memory. If the tile is contiguous along the depth, a warp reads 16
-// bytes from each of eight rows at a time. Otherwise it reads eight neighbouring elements from each of
-// four or eight lines. The swizzle avoids bank conflicts in both cases. Its pattern repeats after
-// kRowPeriod rows and kDepthPeriod depth elements, so whole periods are constant offsets.
+// Tiles of Rows x Depth in shared memory. If the tile is contiguous along the depth, a warp reads
+// 16 bytes from each of eight rows at a time. Otherwise it reads eight neighbouring elements from
+// each of four or eight lines. The swizzle avoids bank conflicts in both cases. Its pattern repeats
+// after kRowPeriod rows and kDepthPeriod depth elements, so whole periods are constant offsets.
 template <class Element, int Rows, int Depth, int Stages, bool AlongDepth>
 struct SwizzledTile {
   static constexpr int kRows = Rows, kDepth = Depth, kElements = Rows * Depth * Stages;
@@ -159,9 +160,9 @@ struct MmaGemm {
                              cute::Layout<cute::Shape<cute::Int<Values>, cute::Int<Blocks>>>{});
   }
 
-  // Reads four blocks of eight rows and kEight depth elements each. Two of the blocks lie `step` rows
-  // below the others. Lanes 8i to 8i + 7 pass the addresses of block i to the instruction; `down` and
-  // `deep` (0 or 1) are the row and depth position of this lane's block.
+  // Reads four blocks of eight rows and kEight depth elements each. Two of the blocks lie `step`
+  // rows below the others. Lanes 8i to 8i + 7 pass the addresses of block i to the instruction;
+  // `down` and `deep` (0 or 1) are the row and depth position of this lane's block.
   template <class Shared, bool Along>
   static CUTE_DEVICE void read(Element const* shared, int row, int more_rows, int step, int down,
                                int deep, int k, int stage, uint32_t (&to)[4]) {

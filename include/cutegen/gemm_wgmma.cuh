@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix product on Hopper's tensor cores: C(m, n) = sum over k of A(m, k) * B(n, k).
 //
-// Contract: needs sm_90a. The kernel multiplies values of type Element (half_t or bfloat16_t) and adds
-// in float. The last warpgroup or warp (the producer) loads tiles, and the other warpgroups (the
-// consumers) multiply. An operand may be contiguous along k or along its rows; the tensor cores read
-// both, so the kernel transposes nothing.
+// Contract: needs sm_90a. The kernel multiplies values of type Element (half_t or bfloat16_t) and
+// adds in float. The last warpgroup or warp (the producer) loads tiles, and the other warpgroups
+// (the consumers) multiply. An operand may be contiguous along k or along its rows; the tensor
+// cores read both, so the kernel transposes nothing.
 //
-// If Tma is true, load() takes two tensor maps. Their axes are (along, across, batch), and `along` is
-// the contiguous axis. If Tma is false, load() takes tensors of any stride, alignment and type.
+// If Tma is true, load() takes two tensor maps. Their axes are (along, across, batch), and `along`
+// is the contiguous axis. If Tma is false, load() takes tensors of any stride, alignment and type.
 // Elements beyond the edges read as zero. A CTA may compute several tiles one after the other. The
 // producer then loads the next tile while the consumers write results.
 //
-// With Cluster 2, two CTAs whose tiles are neighbours in m share the tiles of B: each loads one half
-// and sends it to both. In this case, compute a CTA's tile with cluster_tile(), and launch kCluster
-// CTAs for each pair of tiles.
+// With Cluster 2, two CTAs whose tiles are neighbours in m share the tiles of B: each loads one
+// half and sends it to both. In this case, compute a CTA's tile with cluster_tile(), and launch
+// kCluster CTAs for each pair of tiles.
 //
-// If Groups is above 1, the kernel multiplies A by several matrices B. A tile then has TileN / Groups
-// columns of each product, and each() passes c[group][v], the results of all products at one position.
+// If Groups is above 1, the kernel multiplies A by several matrices B. A tile then has TileN /
+// Groups columns of each product, and each() passes c[group][v], the results of all products at one
+// position.
 //
-// If PingPong is true, two consumer warpgroups compute alternate tiles: one writes its results while
-// the other multiplies. Each consumer must call skips() for every tile of the CTA.
+// If PingPong is true, two consumer warpgroups compute alternate tiles: one writes its results
+// while the other multiplies. Each consumer must call skips() for every tile of the CTA.
 //
 // The producer and the consumers have separate loops over the same tiles, because the producer
 // warpgroup gives most of its registers to the consumers.
@@ -54,8 +55,8 @@ CUTE_DEVICE TileIndex cluster_tile(int id, int tiles_m, int tiles_n) {
 }
 
 // The layout in shared memory that wgmma reads. A tile consists of lines of 128 bytes along the
-// contiguous axis, and the eight 16-byte chunks of a line are swizzled. If this axis is not the depth,
-// a tile consists of several blocks side by side, each one line wide.
+// contiguous axis, and the eight 16-byte chunks of a line are swizzled. If this axis is not the
+// depth, a tile consists of several blocks side by side, each one line wide.
 template <class Element, int Rows, bool AlongDepth>
 struct LineTile {
   static constexpr int kLine = 128 / sizeof(Element), kDepth = kLine, kChunk = kLine / 8;
@@ -68,8 +69,8 @@ struct LineTile {
                                     cute::Step<cute::_2, cute::_1>>;
   using Layout = decltype(cute::tile_to_shape(
       Atom{}, cute::Shape<cute::Int<Rows>, cute::Int<kDepth>>{}, Order{}));
-  // Returns the offset of a chunk. `along` is its position on the contiguous axis, `across` on the other
-  // axis, in elements.
+  // Returns the offset of a chunk. `along` is its position on the contiguous axis, `across` on the
+  // other axis, in elements.
   static CUTE_DEVICE int at(int along, int across) {
     const int block = AlongDepth ? 0 : along / kLine, chunk = along % kLine / kChunk;
     return block * (kLine * kDepth) + across * kLine + (chunk ^ across % 8) * kChunk;
@@ -87,8 +88,8 @@ struct LineTile {
 };
 
 // Before the call, each of four lanes holds two columns of each of four groups of 8 columns, at
-// from[first + 4 * group]. The function transposes these 4 x 4 pairs by shuffles. Afterwards, each lane
-// holds all 8 columns of one group.
+// from[first + 4 * group]. The function transposes these 4 x 4 pairs by shuffles. Afterwards, each
+// lane holds all 8 columns of one group.
 template <int Size>
 CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to)[8]) {
   CUTE_UNROLL
@@ -203,11 +204,11 @@ struct WgmmaGemm {
   static constexpr int kConsumers = TileM == 192 ? 3 : TileM >= 128 || PingPong ? 2 : 1;
   static constexpr int kSharing = PingPong ? 1 : kConsumers;
   static constexpr int kBlocks = TileM / (64 * kSharing);  // number of 64-row blocks per consumer
-  static constexpr int kGroupN = TileN / Groups;             // number of columns of one product in a tile
-  static constexpr int kPart = TileN / 2, kResults = kBlocks * kPart;  // number of results per thread
-  // The number of CTAs that fit on an SM. If only one fits, the producer is a whole warpgroup and gives
-  // its registers to the consumers. Consumers come first, because a warpgroup must start at a multiple
-  // of four warps.
+  static constexpr int kGroupN = TileN / Groups;             // columns of one product in a tile
+  static constexpr int kPart = TileN / 2, kResults = kBlocks * kPart;  // results per thread
+  // The number of CTAs that fit on an SM. If only one fits, the producer is a whole warpgroup and
+  // gives its registers to the consumers. Consumers come first, because a warpgroup must start at a
+  // multiple of four warps.
   static constexpr int kResident =
       kResults <= 64 && kConsumers < 3 && !PingPong && (Tma || kConsumers == 1) ? 2 : 1;
   static constexpr int kProducers = kResident == 2 && Tma ? 32 : 128;  // number of producer threads
@@ -252,8 +253,8 @@ struct WgmmaGemm {
   }
 
   static CUTE_DEVICE bool produces() { return threadIdx.x >= kFirstProducer; }
-  // The producer must call start_loading() before its loop, and the consumers start_multiplying(). At
-  // launch, each thread has 168 registers (128 with three consumers).
+  // The producer must call start_loading() before its loop, and the consumers start_multiplying().
+  // At launch, each thread has 168 registers (128 with three consumers).
   static CUTE_DEVICE void start_loading() {
     if constexpr (kGives) cutlass::arch::warpgroup_reg_dealloc<kKept>();
   }
@@ -261,8 +262,8 @@ struct WgmmaGemm {
     if constexpr (kGives) cutlass::arch::warpgroup_reg_alloc<kTaken>();
   }
 
-  // Loads the depth tiles [first, last) of one tile. batch_a and batch_b are coordinates on the third
-  // axis of the tensor maps.
+  // Loads the depth tiles [first, last) of one tile. batch_a and batch_b are coordinates on the
+  // third axis of the tensor maps.
   CUTE_DEVICE void load(cute::TmaDescriptor const& a, cute::TmaDescriptor const& b, int batch_a,
                         int batch_b, TileIndex tile, int first, int last, Storage& storage) {
     load(a, ColumnMaps<1>{{&b}, {batch_b}, {0}}, batch_a, tile, first, last, storage);
@@ -285,8 +286,8 @@ struct WgmmaGemm {
     load_by_address(a, b, tile, first, last, storage);
   }
 
-  // With PingPong, returns true if the other consumer computes this tile, whose depth tiles are [first,
-  // last). Both consumers must call it for every tile, in the same order.
+  // With PingPong, returns true if the other consumer computes this tile, whose depth tiles are
+  // [first, last). Both consumers must call it for every tile, in the same order.
   CUTE_DEVICE bool skips(int first, int last) {
     static_assert(PingPong);
     const bool own = turn_ % 2 == int(threadIdx.x / 128);
@@ -303,22 +304,23 @@ struct WgmmaGemm {
     consume(first, last, storage);
   }
 
-  // All threads must call this last. In a cluster, it keeps the CTA alive while the other CTA may still
-  // signal its barriers.
+  // All threads must call this last. In a cluster, it keeps the CTA alive while the other CTA may
+  // still signal its barriers.
   CUTE_DEVICE void end() {
     if constexpr (kCluster > 1) cute::cluster_sync();
   }
 
-  // Calls f(results, m, n) for every V neighbouring results along n; V is 1, 2 or 8. All threads of a
-  // warp must call it.
+  // Calls f(results, m, n) for every V neighbouring results along n; V is 1, 2 or 8. All threads of
+  // a warp must call it.
   template <int V, class F>
   CUTE_DEVICE void each(TileIndex tile, F&& f) const {
     each<V>(tile, [](int, int) { return 0; },
             [&](auto const& c, int, int m, int n) { f(c, m, n); });
   }
 
-  // Calls f(results, prepared, m, n), and `prepared` is the value that prepare(m, n) returned. It calls
-  // prepare() for several positions before it calls f() for them, so that the loads in prepare() overlap.
+  // Calls f(results, prepared, m, n), and `prepared` is the value that prepare(m, n) returned. It
+  // calls prepare() for several positions before it calls f() for them, so that the loads in
+  // prepare() overlap.
   template <int V, class Prepare, class F>
   CUTE_DEVICE void each(TileIndex tile, Prepare&& prepare, F&& f) const {
     static_assert(V == 1 || V == 2 || V == 8);
@@ -356,16 +358,17 @@ struct WgmmaGemm {
 
  private:
   static constexpr int kTileBytes = int(sizeof(Element)) * (TileA::kElements + TileB::kElements);
-  static constexpr int kGroupPart = kPart / Groups;  // number of a thread's results of one product in a block
+  static constexpr int kGroupPart = kPart / Groups;  // a thread's results of one product in a block
 
   // Returns the index of the part of a tile's rows that this consumer computes.
   static CUTE_DEVICE int part() { return PingPong ? 0 : threadIdx.x / 128; }
 
-  // For each<8>(): returns the argument `first` of gather_columns(). One call of gather_columns() covers
-  // 32 columns of one of the thread's two rows.
+  // For each<8>(): returns the argument `first` of gather_columns(). One call of gather_columns()
+  // covers 32 columns of one of the thread's two rows.
   static CUTE_DEVICE int first_of_eight(int i) { return i / 16 * 16 + i / 8 % 2 * 2; }
 
-  // Returns row and column of the first of the V results that each<V>() passes for result i of a block.
+  // Returns row and column of the first of the V results that each<V>() passes for result i of a
+  // block.
   template <int V>
   static CUTE_DEVICE TileIndex place(TileIndex tile, int block, int i) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -400,8 +403,8 @@ struct WgmmaGemm {
     }
   }
 
-  // Divides Rows rows, which begin at row `top`, into Parts parts and loads part number `part`. If Parts
-  // is above 1, TMA sends the part to all CTAs of the cluster.
+  // Divides Rows rows, which begin at row `top`, into Parts parts and loads part number `part`. If
+  // Parts is above 1, TMA sends the part to all CTAs of the cluster.
   template <class Tile, int Rows, int Parts, bool AlongDepth>
   static CUTE_DEVICE void load(cute::TmaDescriptor const& map, Element* to, uint64_t& full,
                                int part, int step, int top, int batch) {
@@ -477,9 +480,9 @@ struct WgmmaGemm {
     }
   }
 
-  // With PingPong, waits until the other consumer has multiplied the previous tile. Without this wait, a
-  // consumer could be two phases ahead at the barrier of a stage. The barrier distinguishes only even
-  // and odd phases, so it would let the consumer pass too early.
+  // With PingPong, waits until the other consumer has multiplied the previous tile. Without this
+  // wait, a consumer could be two phases ahead at the barrier of a stage. The barrier distinguishes
+  // only even and odd phases, so it would let the consumer pass too early.
   CUTE_DEVICE void wait_for_turn(Storage& storage) const {
     const int consumer = threadIdx.x / 128;
     if constexpr (PingPong)

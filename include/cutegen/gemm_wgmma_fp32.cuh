@@ -2,24 +2,25 @@
 // Matrix product with float32 accuracy on Hopper's tensor cores: C(m, n) = sum over k of
 // A(m, k) * B(n, k).
 //
-// Contract: needs sm_90a. The kernel splits each float into two tf32 values, x = high + low, and adds
-// the products low * high, high * low and high * high by wgmma. It omits only low * low, which is at
-// most about 2^-22 of the result. Tensor cores truncate their sums. Therefore the sums of each depth
-// tile start at zero, and the CUDA cores add them to the results in float32.
+// Contract: needs sm_90a. The kernel splits each float into two tf32 values, x = high + low, and
+// adds the products low * high, high * low and high * high by wgmma. It omits only low * low, which
+// is at most about 2^-22 of the result. Tensor cores truncate their sums. Therefore the sums of
+// each depth tile start at zero, and the CUDA cores add them to the results in float32.
 //
-// With Products 1 instead of 3, the kernel rounds both operands to the nearest tf32 value and multiplies
-// them once. Without the rounding, the tensor cores would truncate floats, which biases the results.
+// With Products 1 instead of 3, the kernel rounds both operands to the nearest tf32 value and
+// multiplies them once. Without the rounding, the tensor cores would truncate floats, which biases
+// the results.
 //
-// Two warpgroups (the producers) load tiles, and the others (the consumers) multiply. In the producers,
-// run() returns false, and the kernel must then return. In the consumers, repair() recomputes sums that
-// are NaN or tiny, because infinities, the largest floats and subnormal numbers are not the sum of two
-// tf32 values. Sizes and strides are arbitrary. Elements beyond the edges read as zero. TileM and TileN
-// are 64 or 128, TileK is 32, and a CTA has kThreads threads.
+// Two warpgroups (the producers) load tiles, and the others (the consumers) multiply. In the
+// producers, run() returns false, and the kernel must then return. In the consumers, repair()
+// recomputes sums that are NaN or tiny, because infinities, the largest floats and subnormal
+// numbers are not the sum of two tf32 values. Sizes and strides are arbitrary. Elements beyond the
+// edges read as zero. TileM and TileN are 64 or 128, TileK is 32, and a CTA has kThreads threads.
 //
-// If Groups is above 1, the kernel multiplies A by several matrices B. A tile then has TileN / Groups
-// columns of each product. The functions run() and repair() take an array of tensors B, and each()
-// passes c[group][v], the results of all products at one position. Three groups need TileN 96 and
-// matrices B that are contiguous along k.
+// If Groups is above 1, the kernel multiplies A by several matrices B. A tile then has TileN /
+// Groups columns of each product. The functions run() and repair() take an array of tensors B, and
+// each() passes c[group][v], the results of all products at one position. Three groups need TileN
+// 96 and matrices B that are contiguous along k.
 //
 // Example: Gemm gemm; if (!gemm.run(A, B, tile, 0, tiles, storage)) return;
 //          gemm.repair(A, B, tile, 0, tiles);
@@ -32,8 +33,8 @@
 
 namespace cutegen {
 
-// A tile in shared memory with the same order as in global memory. Its pitch spreads a warp's reads of 8
-// rows x 4 depth elements over all banks.
+// A tile in shared memory with the same order as in global memory. Its pitch spreads a warp's reads
+// of 8 rows x 4 depth elements over all banks.
 template <int Rows, int Depth, bool AlongDepth>
 struct PitchedTile {
   static constexpr int kRows = Rows, kDepth = Depth;
@@ -47,8 +48,8 @@ struct PitchedTile {
   }
 };
 
-// The layout in shared memory that wgmma reads: rows of 128 bytes along k, whose eight 16-byte chunks
-// are swizzled.
+// The layout in shared memory that wgmma reads: rows of 128 bytes along k, whose eight 16-byte
+// chunks are swizzled.
 template <int Rows>
 struct WgmmaTile {
   static constexpr int kElements = Rows * 32;
@@ -66,17 +67,17 @@ struct WgmmaTile {
   }
 };
 
-// Loads tiles of an operand into registers, and stores their high and low parts in shared memory. With
-// one product, it stores tf32 values instead. It stores chunks of four neighbours along the depth.
-// Neighbouring threads read neighbouring addresses. A tile has Rows / Groups rows of each of `Groups`
-// tensors.
+// Loads tiles of an operand into registers, and stores their high and low parts in shared memory.
+// With one product, it stores tf32 values instead. It stores chunks of four neighbours along the
+// depth. Neighbouring threads read neighbouring addresses. A tile has Rows / Groups rows of each of
+// `Groups` tensors.
 template <class T, int Rows, int Threads, int Vector, bool AlongDepth, class RowStride,
           class DepthStride, int Groups = 1>
 class SplitLoader {
   static constexpr int kChunks = Rows * 8 / Threads;
   static constexpr int kGroupRows = Rows / Groups;
-  // If the operand is contiguous along its rows, all chunks of a thread lie in one row, so the thread
-  // reads only one tensor.
+  // If the operand is contiguous along its rows, all chunks of a thread lie in one row, so the
+  // thread reads only one tensor.
   static constexpr int kTensors = AlongDepth ? Groups : 1;
   // The distance from one chunk of a thread to its next one, in rows and in chunks along the depth.
   static constexpr int kRowStep = AlongDepth ? Threads / 8 : 0;
@@ -166,16 +167,16 @@ template <class TA, class TB, int TileM, int TileN, int TileK, int Stages, int V
           bool DepthA, bool DepthB, int Products = 3, int Groups = 1>
 struct WgmmaFp32Gemm {
   static_assert(Products == 3 || Products == 1);
-  // The tensor cores read one operand from registers, which allows any memory layout, and the other one
-  // from shared memory. Producers split the operand in shared memory; this is fastest if it is
-  // contiguous along k. If only A is contiguous along k, kTurned puts A into shared memory instead of
-  // B. With several groups, B is always in shared memory.
+  // The tensor cores read one operand from registers, which allows any memory layout, and the other
+  // one from shared memory. Producers split the operand in shared memory; this is fastest if it is
+  // contiguous along k. If only A is contiguous along k, kTurned puts A into shared memory instead
+  // of B. With several groups, B is always in shared memory.
   static constexpr bool kTurned = DepthA && !DepthB && Groups == 1;
   static constexpr int kRows = kTurned ? TileN : TileM, kColumns = kTurned ? TileM : TileN;
   static constexpr int kConsumers = kRows / 64;  // number of consumer warpgroups
   static constexpr int kProducers = 256;         // number of producer threads
   static constexpr int kThreads = kProducers + 128 * kConsumers;
-  static constexpr int kVector = kTurned ? 1 : 2;  // number of a thread's neighbouring results along n
+  static constexpr int kVector = kTurned ? 1 : 2;  // a thread's neighbouring results along n
   static constexpr int kResults = kColumns / 2;    // number of results per thread
   static constexpr int kGroupN = TileN / Groups, kGroupResults = kResults / Groups;
   static_assert((kRows == 64 || kRows == 128) &&
@@ -231,8 +232,8 @@ struct WgmmaFp32Gemm {
     return true;
   }
 
-  // Recomputes sums that are NaN in float32 on the CUDA cores. With three products, it also recomputes
-  // tiny sums.
+  // Recomputes sums that are NaN in float32 on the CUDA cores. With three products, it also
+  // recomputes tiny sums.
   template <class A, class B>
   CUTE_DEVICE void repair(A const& a, B const& b, TileIndex tile, int first, int last) {
     const B columns[1] = {b};
@@ -399,7 +400,8 @@ struct WgmmaFp32Gemm {
         add(high(cute::_, k), shared_low + 2 * k);
       }
     }
-    // The large products come last, because each addition to a large sum loses half an ulp on average.
+    // The large products come last, because each addition to a large sum loses half an ulp on
+    // average.
     CUTE_UNROLL
     for (int k = 0; k < 4; ++k) add(high(cute::_, k), shared_high + 2 * k);
     cute::warpgroup_commit_batch();

@@ -2,8 +2,8 @@
 // Pointwise functions on floats with PyTorch's semantics. NaN propagates. All functions have full
 // float32 precision, except those whose names begin with fast_ or flushed_.
 //
-// Contract: these are device functions without state, and they do not need CuTe. The first argument is
-// the element, and the operator's scalars follow.
+// Contract: these are device functions without state, and they do not need CuTe. The first argument
+// is the element, and the operator's scalars follow.
 //
 // Example: float y = cutegen::leaky_relu(x, 0.01f);
 #pragma once
@@ -18,8 +18,8 @@ CUTEGEN_FN bool is_nan(float x) { return x != x; }
 CUTEGEN_FN bool is_inf(float x) { return fabsf(x) == infinity(); }
 CUTEGEN_FN bool is_finite(float x) { return fabsf(x) < infinity(); }
 
-// If one argument is NaN, PyTorch's maximum and minimum return NaN. The instructions below do the same,
-// but fmaxf and fminf would return the other argument.
+// If one argument is NaN, PyTorch's maximum and minimum return NaN. The instructions below do the
+// same, but fmaxf and fminf would return the other argument.
 CUTEGEN_FN float maximum(float a, float b) {
   float most;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
@@ -30,8 +30,8 @@ CUTEGEN_FN float minimum(float a, float b) {
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
   return least;
 }
-// If the limit is zero, these functions do not call maximum() or minimum(), because these may change the
-// sign of a zero.
+// If the limit is zero, these functions do not call maximum() or minimum(), because these may
+// change the sign of a zero.
 CUTEGEN_FN float clamp_min(float x, float low) {
   return low != 0.0f ? maximum(x, low) : (x < low ? low : x);
 }
@@ -51,8 +51,8 @@ CUTEGEN_FN int64_t floor_div(int64_t a, int64_t b) {
 CUTEGEN_FN int64_t floor_mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
 CUTEGEN_FN float cube(float x) { return x * x * x; }
 CUTEGEN_FN float reciprocal(float x) { return 1.0f / x; }
-// Improves the GPU's approximation by one step of Newton's method. The error is at most 1 ulp, as with
-// 1 / sqrtf(x).
+// Improves the GPU's approximation by one step of Newton's method. The error is at most 1 ulp, as
+// with 1 / sqrtf(x).
 CUTEGEN_FN float rsqrt(float x) {
   if (!(x >= 0x1p-100f && x <= 0x1p100f)) return 1.0f / sqrtf(x);
   const float y = rsqrtf(x);
@@ -66,10 +66,10 @@ CUTEGEN_FN float remainder(float a, float b) {
   return (r != 0.0f && (r < 0.0f) != (b < 0.0f)) ? r + b : r;
 }
 
-// Faster functions for kernels that round results to 16 bits. Their relative error is at most 2^-16 if
-// the result is a normal number. If the result would be subnormal, flushed_exp() and flushed_exp2()
-// return zero. In contrast, fast_exp() returns subnormal results, because bfloat16 can represent them:
-// it squares exp(x / 2), which is a normal number.
+// Faster functions for kernels that round results to 16 bits. Their relative error is at most 2^-16
+// if the result is a normal number. If the result would be subnormal, flushed_exp() and
+// flushed_exp2() return zero. In contrast, fast_exp() returns subnormal results, because bfloat16
+// can represent them: it squares exp(x / 2), which is a normal number.
 CUTEGEN_FN float flushed_exp2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -85,9 +85,10 @@ CUTEGEN_FN float fast_reciprocal(float x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-// For a divisor that many elements share: row_reciprocal() computes its inverse once, and quotient()
-// needs only one multiplication for each element. The error is at most 1.5 ulp. If the divisor is NaN
-// or close to the limits of float's range, row_reciprocal() returns 0, and quotient() divides.
+// For a divisor that many elements share: row_reciprocal() computes its inverse once, and
+// quotient() needs only one multiplication for each element. The error is at most 1.5 ulp. If the
+// divisor is NaN or close to the limits of float's range, row_reciprocal() returns 0, and
+// quotient() divides.
 CUTEGEN_FN float row_reciprocal(float by) {
   const float size = fabsf(by);
   return size >= 0x1p-100f && size <= 0x1p100f ? 1.0f / by : 0.0f;
@@ -109,8 +110,8 @@ CUTEGEN_FN float rounded_quotient(float x, float by, float scale, float inverse)
   const float better = fmaf(fmaf(-rough, by * scale, scaled), inverse, rough);
   return is_finite(better) ? better : rough;
 }
-// fast_sigmoid() and fast_silu() compute e^-|x| as the square of e^(-|x| / 2), because the approximate
-// exponential would flush subnormal results to zero. For example, silu(-88) is 5e-37.
+// fast_sigmoid() and fast_silu() compute e^-|x| as the square of e^(-|x| / 2), because the
+// approximate exponential would flush subnormal results to zero. For example, silu(-88) is 5e-37.
 CUTEGEN_FN float fast_sigmoid(float x) {
   const float root = flushed_exp(-0.5f * fabsf(x)), share = x < 0.0f ? root : 1.0f;
   return share * (share * fast_reciprocal(fmaf(root, root, 1.0f)));
@@ -124,9 +125,9 @@ CUTEGEN_FN float fast_gelu_tanh(float x) {
   return x * fast_sigmoid(1.5957691216057308f * (x + 0.044715f * x * x * x));
 }
 
-// Computes x * Phi(x), where Phi is the distribution function of the standard normal. For a >= 0 and
-// t = 1 / (1 + 0.35 a), Phi(-a) is approximately t * 2^(P(t) - a^2 / (2 ln 2)). The polynomial P was
-// fitted so that the relative error is at most 7e-6.
+// Computes x * Phi(x), where Phi is the distribution function of the standard normal. For a >= 0
+// and t = 1 / (1 + 0.35 a), Phi(-a) is approximately t * 2^(P(t) - a^2 / (2 ln 2)). The polynomial
+// P was fitted so that the relative error is at most 7e-6.
 CUTEGEN_FN float fast_gelu(float x) {
   const float a = fabsf(x), t = fast_reciprocal(fmaf(0.35f, a, 1.0f));
   float p = fmaf(t, 0.33314651f, -1.05047881f);
@@ -141,9 +142,9 @@ CUTEGEN_FN float fast_gelu(float x) {
 CUTEGEN_FN float relu(float x) { return x < 0.0f ? 0.0f : x; }
 CUTEGEN_FN float leaky_relu(float x, float slope) { return x > 0.0f ? x : x * slope; }
 CUTEGEN_FN float threshold(float x, float limit, float value) { return x <= limit ? value : x; }
-// Computes 1 / x for x from 1 to 2 with an error of at most 1 ulp. It has no branch, unlike a division,
-// so the instructions of several elements overlap. It improves the GPU's approximation by one step of
-// Newton's method.
+// Computes 1 / x for x from 1 to 2 with an error of at most 1 ulp. It has no branch, unlike a
+// division, so the instructions of several elements overlap. It improves the GPU's approximation by
+// one step of Newton's method.
 CUTEGEN_FN float reciprocal_of_one_to_two(float x) {
   const float y = fast_reciprocal(x);
   return fmaf(fmaf(-x, y, 1.0f), y, y);
@@ -171,8 +172,8 @@ CUTEGEN_FN float softplus(float x, float beta, float limit) {
   float scaled = x * beta;
   return scaled > limit ? x : log1pf(expf(scaled)) / beta;
 }
-// Computes tanh(log(1 + e)) with e = exp(x). This equals n / (n + 2) with n = e (e + 2), which needs only
-// one exponential and has no cancellation.
+// Computes tanh(log(1 + e)) with e = exp(x). This equals n / (n + 2) with n = e (e + 2), which
+// needs only one exponential and has no cancellation.
 CUTEGEN_FN float tanh_softplus(float x) {
   const float e = expf(fminf(x, 20.0f)), n = e * (e + 2.0f);
   return x > 20.0f ? 1.0f : __fdividef(n, n + 2.0f);
@@ -208,8 +209,8 @@ CUTEGEN_FN float huber(float d, float delta) {
   float size = fabsf(d);
   return size < delta ? 0.5f * size * size : delta * (size - 0.5f * delta);
 }
-// Binary cross entropy of probability p and target t. Logarithms are clamped to at least -100, as in
-// PyTorch.
+// Binary cross entropy of probability p and target t. Logarithms are clamped to at least -100, as
+// in PyTorch.
 CUTEGEN_FN float cross_entropy(float p, float t) {
   return (t - 1.0f) * clamp_min(log1pf(-p), -100.0f) - t * clamp_min(logf(p), -100.0f);
 }
@@ -235,8 +236,8 @@ CUTEGEN_FN float log_add_exp(float a, float b) {
 CUTEGEN_FN float nan_to_num(float x, float nan, float high, float low) {
   return is_nan(x) ? nan : is_inf(x) ? (x > 0.0f ? high : low) : x;
 }
-// Returns the index of the bin that contains x, or -1 if x is outside [low, high]. All bins have the
-// same width, and the last bin includes `high`.
+// Returns the index of the bin that contains x, or -1 if x is outside [low, high]. All bins have
+// the same width, and the last bin includes `high`.
 CUTEGEN_FN float histogram_bin(float x, float low, float high, float bins) {
   if (!(x >= low && x <= high)) return -1.0f;
   return fminf(floorf((x - low) / (high - low) * bins), bins - 1.0f);

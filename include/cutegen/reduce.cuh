@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accumulators for reductions, and functions that combine the accumulators of several threads.
 //
-// Contract: a new accumulator holds the neutral element. Its add() adds one value, merge() adds another
-// accumulator, and value() returns the result. Sum also adds up the rounding errors of its additions,
-// so sums of long rows stay accurate. PlainSum ignores them; use it for short rows and 16-bit results.
-// ArgMax and ArgMin take a value and its index. If values are equal, the first index wins, and a NaN
-// wins against every number, as in PyTorch.
+// Contract: a new accumulator holds the neutral element. Its add() adds one value, merge() adds
+// another accumulator, and value() returns the result. Sum also adds up the rounding errors of its
+// additions, so sums of long rows stay accurate. PlainSum ignores them; use it for short rows and
+// 16-bit results. ArgMax and ArgMin take a value and its index. If values are equal, the first
+// index wins, and a NaN wins against every number, as in PyTorch.
 // - combine_warp combines the accumulators of each aligned group of `Width` lanes of a full warp.
 // - combine_row combines the accumulators of each group of `Width` threads.
 // - combine_column and combine_columns treat the CTA as a grid of threads (x, y), and combine the
@@ -28,8 +28,8 @@ struct Sum {
     error += (total - (t - back)) + (x - back);
     total = t;
   }
-  // Adds the V values without compensation first, because V is small and their error does not grow with
-  // the length of the row.
+  // Adds the V values without compensation first, because V is small and their error does not grow
+  // with the length of the row.
   template <int V>
   CUTEGEN_FN void add(float const (&x)[V]) {
     float few = x[0];
@@ -170,8 +170,8 @@ struct MaxSumExpOf {
 
 using MaxSumExp = MaxSumExpOf<Sum>;
 
-// Computes sum(x) and sum((x - mean(x))^2) in one pass. The caller adds x - shift, and the shift is one
-// element of the row. The shift may be far from the mean: the sum of squares has twice float's
+// Computes sum(x) and sum((x - mean(x))^2) in one pass. The caller adds x - shift, and the shift is
+// one element of the row. The shift may be far from the mean: the sum of squares has twice float's
 // precision, so the result stays accurate after cancellation.
 struct Moments {
   Sum sum, squares;
@@ -209,7 +209,8 @@ CUTEGEN_FN Acc shuffle_xor(Acc const& mine, int mask) {
   return theirs;
 }
 
-// Merges the accumulators of each aligned group of Width lanes. Every lane receives its group's total.
+// Merges the accumulators of each aligned group of Width lanes. Every lane receives its group's
+// total.
 template <int Width, class Acc>
 CUTEGEN_FN void combine_warp(Acc& acc) {
 #pragma unroll
@@ -219,9 +220,9 @@ CUTEGEN_FN void combine_warp(Acc& acc) {
 // Returns the smallest power of 2 that is at least n.
 CUTEGEN_FN constexpr int next_power(int n) { return n <= 1 ? 1 : 2 * next_power((n + 1) / 2); }
 
-// Merges the accumulators of each group of Width threads. Every thread receives its group's total. If
-// Width is above 32, it must be a multiple of 32, and `shared` must have room for one accumulator for
-// each warp of the CTA.
+// Merges the accumulators of each group of Width threads. Every thread receives its group's total.
+// If Width is above 32, it must be a multiple of 32, and `shared` must have room for one
+// accumulator for each warp of the CTA.
 template <int Width, class Acc>
 CUTEGEN_FN void combine_row(Acc& acc, float* shared) {
   combine_warp<(Width < 32 ? Width : 32)>(acc);
@@ -239,8 +240,8 @@ CUTEGEN_FN void combine_row(Acc& acc, float* shared) {
   }
 }
 
-// Treats the CTA as a grid of Columns x Rows threads (x, y), x fastest. Each thread receives the total of
-// all threads with its x. `shared` must have room for Columns * Rows accumulators.
+// Treats the CTA as a grid of Columns x Rows threads (x, y), x fastest. Each thread receives the
+// total of all threads with its x. `shared` must have room for Columns * Rows accumulators.
 template <int Columns, int Rows, class Acc>
 CUTEGEN_FN void combine_column(Acc& acc, float* shared) {
   if constexpr (Rows > 1) {
@@ -258,9 +259,10 @@ CUTEGEN_FN void combine_column(Acc& acc, float* shared) {
   }
 }
 
-// Constants of combine_columns. First, it merges threads of a warp that have the same x by shuffles. Then
-// it merges groups of kSide threads through shared memory, kAtOnce of each thread's V accumulators at
-// a time. kFloats is the required size of shared memory.
+// Constants of combine_columns. First, combine_columns uses shuffles to merge the accumulators of a
+// warp's threads that have the same x. Then it merges groups of kSide threads through shared
+// memory, kAtOnce of each thread's V accumulators at a time. kFloats is the required size of shared
+// memory.
 template <int Columns, int Threads, int V, int Words>
 struct ColumnGroups {
   static constexpr int kSide = Columns < 32 ? 32 : Columns, kGroups = Threads / kSide;
@@ -273,9 +275,9 @@ struct ColumnGroups {
 };
 
 // Treats the CTA as a grid of Columns x (Threads / Columns) threads (x, y), x fastest. Each thread
-// receives the totals of the V accumulators of all threads with its x. Columns, Threads and V are powers
-// of 2. `shared` must have room for ColumnGroups<Columns, Threads, V, Words>::kFloats floats, if an
-// accumulator has at most Words 32-bit words.
+// receives the totals of the V accumulators of all threads with its x. Columns, Threads and V are
+// powers of 2. `shared` must have room for ColumnGroups<Columns, Threads, V, Words>::kFloats
+// floats, if an accumulator has at most Words 32-bit words.
 template <int Columns, int Threads, class Acc, int V>
 CUTEGEN_FN void combine_columns(Acc (&acc)[V], float* shared) {
   using Groups = ColumnGroups<Columns, Threads, V, sizeof(Acc) / sizeof(float)>;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says which input elements one element of the result needs along one axis, for padding, flips, rolls,
-// interpolation and adaptive pooling.
+// Says which input elements one element of the result needs along one axis, for padding, flips,
+// rolls, interpolation and adaptive pooling.
 //
-// Contract: construct an object (such as ReflectedAxis) from the position `p` in the result, the size of
-// the axis in the input, and its size in the result. The object's count() is the number of input
-// elements to read, at(i) is the position of element i in the input (-1 if it is outside), and weight(i)
-// is its weight. Positions and weights equal PyTorch's. Scale is a type with the constant `value`, the
-// number of input elements per element of the result. If `value` is 0, the two sizes determine the
-// scale.
+// Contract: construct an object (such as ReflectedAxis) from the position `p` in the result, the
+// size of the axis in the input, and its size in the result. The object's count() is the number of
+// input elements to read, at(i) is the position of element i in the input (-1 if it is outside),
+// and weight(i) is its weight. Positions and weights equal PyTorch's. Scale is a type with the
+// constant `value`, the number of input elements per element of the result. If `value` is 0, the
+// two sizes determine the scale.
 //
 // Example: const cutegen::ReflectedAxis<1> x(p, in, out); float value = row[x.at(0)];
 #pragma once
@@ -53,8 +53,8 @@ struct FlippedAxis : OnePlace {
   CUTE_DEVICE FlippedAxis(int p, int in, int) : OnePlace{in - 1 - p} {}
 };
 
-// Nearest-neighbour interpolation; Exact selects PyTorch's mode nearest-exact, which starts from the
-// middle of the result's element. The arithmetic uses floats, as PyTorch's does.
+// Nearest-neighbour interpolation; Exact selects PyTorch's mode nearest-exact, which starts from
+// the middle of the result's element. The arithmetic uses floats, as PyTorch's does.
 template <class Scale, bool Exact>
 struct NearestAxis : OnePlace {
   CUTE_DEVICE NearestAxis(int p, int in, int out) : OnePlace{0} {
@@ -64,9 +64,9 @@ struct NearestAxis : OnePlace {
   }
 };
 
-// Returns the position in the input, between two elements. It computes in double, because floats lose
-// digits of large positions. It rounds the product before the addition, as PyTorch does, so that
-// integer positions stay integers.
+// Returns the position in the input, between two elements. It computes in double, because floats
+// lose digits of large positions. It rounds the product before the addition, as PyTorch does, so
+// that integer positions stay integers.
 template <class Scale, bool Aligned>
 CUTE_DEVICE double place_between(int p, int in, int out) {
   if (Aligned) return out > 1 ? double(in - 1) / double(out - 1) * p : 0.0;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads operands that have one value for many neighbouring elements (a run), such as one weight for all
-// pixels of a channel.
+// Loads operands that have one value for many neighbouring elements (a run), such as one weight for
+// all pixels of a channel.
 //
-// Contract: Runs(n) divides element indices below 2^31 into runs of n elements (n is at least 1). The
-// function of(i) returns the run that holds element i, and start_of(run) returns the first element of a
-// run. The function load_run fills `r` with the values for V neighbouring elements; the tensor `g` has
-// one value for each run. The V elements must lie in one run if Whole is true, otherwise in at most two.
+// Contract: Runs(n) divides element indices below 2^31 into runs of n elements (n is at least 1).
+// The function of(i) returns the run that holds element i, and start_of(run) returns the first
+// element of a run. The function load_run fills `r` with the values for V neighbouring elements;
+// the tensor `g` has one value for each run. The V elements must lie in one run if Whole is true,
+// otherwise in at most two.
 //
 // Example: const Runs runs(height * width); load_run<false>(gWeight, runs, j * 4, w);
 #pragma once

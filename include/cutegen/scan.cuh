@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes cumulative sums, products, maxima and minima of a tile that the threads of a CTA hold.
 //
-// Contract: an operation Op (Add, Multiply, Largest, Smallest, ...) has a type Value, a neutral element
-// and combine(). If Value is not float, from(x, position) converts an element to a Value, and result()
-// converts a Value to a result. Each thread holds x[Items][V]. For scan_row, `Width` threads (a power of
-// two up to 32, or all threads of the CTA) hold the next Items * Width * V elements of a row; the
-// order is item, then thread, then element of the vector. For scan_column, the CTA has Rows teams of
-// Columns threads. Each thread has V columns and Items positions along the scanned axis, and the next
-// team has the next positions. Both functions start from `carry`, replace x by the results, and set
-// `carry` to the value after the tile. With `Exclusive`, a result excludes the element itself. All
-// threads of the CTA must call the function (if Width is at most 32, all threads of the warp).
-// Consecutive calls must alternate between two buffers for `shared`.
+// Contract: an operation Op (Add, Multiply, Largest, Smallest, ...) has a type Value, a neutral
+// element and combine(). If Value is not float, from(x, position) converts an element to a Value,
+// and result() converts a Value to a result. Each thread holds x[Items][V]. For scan_row, `Width`
+// threads (a power of two up to 32, or all threads of the CTA) hold the next Items * Width * V
+// elements of a row; the order is item, then thread, then element of the vector. For scan_column,
+// the CTA has Rows teams of Columns threads. Each thread has V columns and Items positions along
+// the scanned axis, and the next team has the next positions. Both functions start from `carry`,
+// replace x by the results, and set `carry` to the value after the tile. With `Exclusive`, a result
+// excludes the element itself. All threads of the CTA must call the function (if Width is at most
+// 32, all threads of the warp). Consecutive calls must alternate between two buffers for `shared`.
 //
 // Example: float carry = 0; scan_row<Add, 256, false>(x, carry, shared + (tile % 2) * 32);
 #pragma once
@@ -53,8 +53,8 @@ struct AddIntegers {
   static CUTEGEN_FN int64_t result(Value x) { return x; }
 };
 
-// Operation for the logarithm of a sum of exponentials. Value holds the largest exponent and the sum of
-// exp(exponent - largest).
+// Operation for the logarithm of a sum of exponentials. Value holds the largest exponent and the
+// sum of exp(exponent - largest).
 struct LogSum {
   struct Value {
     float most, sum;
@@ -71,8 +71,8 @@ struct LogSum {
   static CUTEGEN_FN float result(Value x) { return x.most + logf(x.sum); }
 };
 
-// Operation for the position of the largest value (Sign 1) or of the smallest value (Sign -1). If values
-// are equal, the last position wins. A NaN wins against every number.
+// Operation for the position of the largest value (Sign 1) or of the smallest value (Sign -1). If
+// values are equal, the last position wins. A NaN wins against every number.
 template <int Sign>
 struct Placed {
   struct Value {
@@ -111,7 +111,8 @@ CUTEGEN_FN T by_words(T x, Shuffle&& shuffle) {
   }
 }
 
-// For each aligned group of Width lanes: lane i returns the combination of lanes 0 to i of its group.
+// For each aligned group of Width lanes: lane i returns the combination of lanes 0 to i of its
+// group.
 template <class Op, int Width>
 CUTEGEN_FN typename Op::Value scan_lanes(typename Op::Value x) {
   const int lane = threadIdx.x % Width;
@@ -124,8 +125,8 @@ CUTEGEN_FN typename Op::Value scan_lanes(typename Op::Value x) {
   return x;
 }
 
-// Combines each cumulative result x[i] with `before`, the total of the preceding elements. If Exclusive
-// is true, it also shifts the results by one position, so that x[0] becomes `before`.
+// Combines each cumulative result x[i] with `before`, the total of the preceding elements. If
+// Exclusive is true, it also shifts the results by one position, so that x[0] becomes `before`.
 template <class Op, bool Exclusive, int N>
 CUTEGEN_FN void from_before(typename Op::Value before, typename Op::Value (&x)[N]) {
 #pragma unroll
@@ -224,9 +225,9 @@ CUTEGEN_FN void scan_column(typename Op::Value (&x)[Items][V], typename Op::Valu
   }
 }
 
-// If several CTAs scan parts of one row, this function returns the carry with which a part begins. It
-// combines `parts` totals, one for each preceding part; consecutive totals lie `apart` floats apart.
-// The lanes of the warp share the work, and every lane returns the carry.
+// If several CTAs scan parts of one row, this function returns the carry with which a part begins.
+// It combines `parts` totals, one for each preceding part; consecutive totals lie `apart` floats
+// apart. The lanes of the warp share the work, and every lane returns the carry.
 template <class Op>
 CUTEGEN_FN float carry_of_warp(float const* totals, int64_t apart, int parts) {
   float carry = Op::neutral();
@@ -237,8 +238,8 @@ CUTEGEN_FN float carry_of_warp(float const* totals, int64_t apart, int parts) {
   return carry;
 }
 
-// Computes the carries with which a part begins, for V columns of each thread. `totals` points to the
-// total of the first column. The teams of the CTA share the work. `shared` must have room for
+// Computes the carries with which a part begins, for V columns of each thread. `totals` points to
+// the total of the first column. The teams of the CTA share the work. `shared` must have room for
 // Rows * Columns * V floats. Do not pass the buffer that the first call of scan_column uses.
 template <class Op, int Rows, int Columns, int V>
 CUTEGEN_FN void carry_of_columns(float (&carry)[V], float const* totals, int64_t apart, int parts, float* shared) {

@@ -3,10 +3,10 @@
 // gives. Several threads may combine values with the same element.
 //
 // Contract: add_at and merge_at take V values, a tensor, and the offsets that find_places (vec.cuh)
-// computed: one offset for all values (N is 1), or one for each value. The function add_at uses hardware
-// atomics if they are exact enough. The function merge_at repeats a compare-and-swap until no other
-// thread has changed the element in between. Elements have 32 or 64 bits. The order of additions differs
-// from run to run.
+// computed: one offset for all values (N is 1), or one for each value. The function add_at uses
+// hardware atomics if they are exact enough. The function merge_at repeats a compare-and-swap until
+// no other thread has changed the element in between. Elements have 32 or 64 bits. The order of
+// additions differs from run to run.
 //
 // Example: cutegen::add_at(r, g(_, j), places);
 #pragma once

@@ -31,10 +31,10 @@ CUTE_DEVICE float tf32_operand(float x) {
   return x == x ? __uint_as_float(__float_as_uint(x) + 0x1000u) : x;
 }
 
-// Returns whether the split into high and low tf32 parts may have made a sum of products wrong, so that
-// the kernel must recompute it in float32. A NaN may come from an infinite operand, because its low
-// part is NaN. A sum below 2^-64 may come from subnormal operands, because the tensor cores ignore the
-// bits that hold their low parts. Sums of other operands are zero or larger.
+// Returns whether the split into high and low tf32 parts may have made a sum of products wrong, so
+// that the kernel must recompute it in float32. A NaN may come from an infinite operand, because
+// its low part is NaN. A sum below 2^-64 may come from subnormal operands, because the tensor cores
+// ignore the bits that hold their low parts. Sums of other operands are zero or larger.
 CUTE_DEVICE bool parts_lost(float sum) { return !(fabsf(sum) >= 0x1p-64f) && sum != 0; }
 
 }  // namespace cutegen

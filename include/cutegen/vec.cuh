@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores V elements of a tensor, and converts them to and from float (or int64_t).
 //
-// Contract: `g` is a rank-1 CuTe tensor of V elements in global memory. Its stride selects the kind of
-// access. With stride Int<1>, one vector access moves all V elements; the address must be a multiple
-// of the vector's size, or of 16 bytes if the vector is larger. With Int<0>, load() reads one element
-// and copies it to all V. With any other stride, V accesses move one element each.
+// Contract: `g` is a rank-1 CuTe tensor of V elements in global memory. Its stride selects the kind
+// of access. With stride Int<1>, one vector access moves all V elements; the address must be a
+// multiple of the vector's size, or of 16 bytes if the vector is larger. With Int<0>, load() reads
+// one element and copies it to all V. With any other stride, V accesses move one element each.
 //
 // Example: float a[4]; cutegen::load(gA(_, i), a); ... cutegen::store(a, gOut(_, i));
 #pragma once
@@ -15,8 +15,8 @@
 
 namespace cutegen {
 
-// Rounds to an 8-bit float as PyTorch does: a number that is too large becomes NaN in e4m3, and infinity
-// in e5m2. The GPU's conversion would return the largest finite number.
+// Rounds to an 8-bit float as PyTorch does: a number that is too large becomes NaN in e4m3, and
+// infinity in e5m2. The GPU's conversion would return the largest finite number.
 CUTE_DEVICE cute::float_e4m3_t to_e4m3(float x) {
   const cute::float_e4m3_t rounded(x);
   if (!(fabsf(x) > 464.0f)) return rounded;
@@ -36,7 +36,8 @@ CUTE_DEVICE cute::bfloat16_t to_bfloat16(float x) {
   return rounded;
 }
 
-// Converts an element. Conversions between integers are exact; all other conversions go through float.
+// Converts an element. Conversions between integers are exact; all other conversions go through
+// float.
 template <class To, class From>
 CUTE_DEVICE To convert(From value) {
   if constexpr (cute::is_same_v<To, bool>) return value != From(0);
@@ -62,8 +63,8 @@ CUTE_DEVICE float round_to(float value) {
   return to_float(from_float<T>(value));
 }
 
-// V elements that a thread moves together. The alignment is at most 16 bytes, because the widest access
-// of a thread has 16 bytes.
+// V elements that a thread moves together. The alignment is at most 16 bytes, because the widest
+// access of a thread has 16 bytes.
 template <class T, int V>
 struct alignas(sizeof(T) * V > 16 ? 16 : sizeof(T) * V) Pack {
   T element[V];
@@ -196,9 +197,10 @@ CUTE_DEVICE void load_pack(cute::Tensor<Engine, Layout> const& g, Pack<T, V>& pa
   pack = *reinterpret_cast<Pack<T, V> const*>(&g(0));
 }
 
-// The function coordinates() converts a linear index `at` into coordinates of a shape whose first axis is
-// the innermost. The caller passes an `inverse`, 2^62 / size + 1, for each axis except the last. If there
-// are fewer than 2^31 elements, a multiplication by the inverse gives the exact quotient.
+// The function coordinates() converts a linear index `at` into coordinates of a shape whose first
+// axis is the innermost. The caller passes an `inverse`, 2^62 / size + 1, for each axis except the
+// last. If there are fewer than 2^31 elements, a multiplication by the inverse gives the exact
+// quotient.
 CUTE_DEVICE unsigned quotient_by(unsigned at, int64_t inverse) {
   return unsigned(__umul64hi(uint64_t(at) * 4, uint64_t(inverse)));
 }
@@ -224,10 +226,10 @@ CUTE_DEVICE auto positions(int64_t first, Layout const& layout) {
   return cute::make_tensor(cute::counting_iterator<int64_t>(first), layout);
 }
 
-// Converts an index into a position on an axis of `size` elements. If Wraps is 0, the position equals
-// the index. If it is 1, a negative index counts from the end. If it is 2, the index counts modulo the
-// size. If it is 3, the nearest element replaces an index outside the axis. If it is 4, the axis is
-// reflected at its ends. If it is 5, an index in [0, 2 * size) counts modulo the size.
+// Converts an index into a position on an axis of `size` elements. If Wraps is 0, the position
+// equals the index. If it is 1, a negative index counts from the end. If it is 2, the index counts
+// modulo the size. If it is 3, the nearest element replaces an index outside the axis. If it is 4,
+// the axis is reflected at its ends. If it is 5, an index in [0, 2 * size) counts modulo the size.
 template <int Wraps>
 CUTE_DEVICE int64_t inside_axis(int64_t index, int64_t size) {
   if (Wraps == 3) return index < 0 ? 0 : index < size ? index : size - 1;
@@ -298,9 +300,9 @@ CUTE_DEVICE void load_at(cute::Tensor<Engine, Layout> const& g, int64_t const (&
   }
 }
 
-// Like load_taken() below, but does not stop the kernel if an index is outside its axis. Instead, it
-// sets `outside` and reads the element at offset 0. The caller must stop the kernel later if `outside`
-// is true. With this function, loads do not wait for the checks of earlier indices.
+// Like load_taken() below, but does not stop the kernel if an index is outside its axis. Instead,
+// it sets `outside` and reads the element at offset 0. The caller must stop the kernel later if
+// `outside` is true. With this function, loads do not wait for the checks of earlier indices.
 template <class R, int V, class Engine, class Layout, class... Takes>
 CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V], bool& outside,
                             Takes const&... takes) {
@@ -406,8 +408,8 @@ CUTE_DEVICE void held(cute::Tensor<Engine, Layout> const&, Held<T, V> const& fro
   }
 }
 
-// Loads S * V elements and deinterleaves them: r[s][v] is element v * S + s. store_turns() interleaves
-// and stores them.
+// Loads S * V elements and deinterleaves them: r[s][v] is element v * S + s. store_turns()
+// interleaves and stores them.
 template <class R, int S, int V, class Engine, class Layout>
 CUTE_DEVICE void load_turns(cute::Tensor<Engine, Layout> const& g, R (&r)[S][V]) {
   R all[S * V];

@@ -58,7 +58,7 @@ class Ledger {
   void apply(EventType type, const Json& data);
 
   // Returns which limit the run has reached, such as "budget: dollars ($2.0100 of $2.0000)". Empty
-  // if it has reached none.
+  // if the run has reached no limit.
   std::optional<std::string> ended() const;
   Spent spent() const;
   const Limits& limits() const { return limits_; }

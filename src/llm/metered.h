@@ -6,7 +6,7 @@
 // (llm/replay.h). If a call could exceed the budget, MeteredModel does not send it, records
 // `call_refused`, and returns an error for which is_budget_end() is true. If a reply broke off,
 // MeteredModel charges it and asks again, at most kCutRetries times. If it cannot record a call, it
-// does not send it. It is thread-safe if the sink is.
+// does not send it. MeteredModel is thread-safe if its sink is.
 //
 // Example: MeteredModel model(*client, ledger, journal_sink); model.chat(ctx, request);
 #pragma once
