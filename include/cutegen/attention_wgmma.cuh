@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention on Hopper's tensor cores: out(m, :) = sum over n of softmax(scale * Q(m, :) K(n, :))(n) * V(n, :).
+// Attention on Hopper's tensor cores:
+// out(m, :) = sum over n of softmax(scale * Q(m, :) K(n, :))(n) * V(n, :).
 //
 // Contract: needs sm_90a and 16-bit elements. A CTA computes tiles of kRows rows of one head. The
-// last warpgroup (the producer) loads Q once per tile, and K and V through a ring of tiles of kKeys keys;
-// each other warpgroup (a consumer) computes 64 rows. If two tiles of Q fit, the producer loads the
-// next tile's Q early. Scores stay in registers: the softmax keeps a running maximum and sum, and
-// the weights, rounded to Element, are the operand of the second product. While the tensor cores
-// multiply for one consumer, another computes its softmax.
+// last warpgroup (the producer) loads Q once per tile, and loads tiles of kKeys keys and values
+// into a ring of buffers. Each other warpgroup (a consumer) computes 64 rows. If shared memory has
+// space for two tiles of Q, the producer loads the next tile's Q early. Scores stay in registers.
+// The softmax keeps a running maximum and sum; its weights, rounded to Element, are an operand of
+// the second product. While the tensor cores multiply for one consumer, another consumer computes
+// its softmax.
 //
-// attend() walks the key tiles [first, last) of a tile backwards. It ignores keys from `keys` on and,
-// with Causal, keys after row + diagonal. mask(row) returns a function (key, a, b) that changes the
-// scaled scores of `key` and of the key after it. NoMask keeps them. HidingMask{mask} only sets scores
-// to -INFINITY, so it takes them unscaled, which is faster. `scale` must be positive.
+// attend() processes the key tiles [first, last) in reverse order. It ignores keys with an index of
+// `keys` or more and, with Causal, keys after row + diagonal. mask(row) returns a function (key, a,
+// b) that changes the scaled scores a of `key` and b of the key after it. NoMask changes no score.
+// A HidingMask may only set scores to -INFINITY; it receives unscaled scores, which saves
+// multiplications. `scale` must be positive. If a mask hides all keys of a row, its results are 0
+// if `safe` is true, otherwise NaN.
 //
-// A row without any key is 0 if `safe`, otherwise NaN.
-//
-// load() takes tensor maps over (along, row, head, batch, part), with boxes of 64 x the rows of a
-// tile. If Tma is false, it takes tensors (row, along) with any strides.
+// If Tma is true, load() takes tensor maps with the axes (along, row, head, batch, part), and a box
+// has 64 elements and all rows of a tile; `along` is the position in the head. If Tma is false,
+// load() takes tensors with the axes (row, along) and any strides.
 //
 // Example: Attention a;
 //          if (a.begin(storage)) a.load(map_q, map_k, map_v, place, tile, storage);
@@ -37,7 +40,7 @@ struct HidingMask {
 template <class Mask>
 HidingMask(Mask) -> HidingMask<Mask>;
 
-// Whether a mask adds to scaled scores.
+// True if a mask may add to scores, so that attend() must scale them first.
 template <class Mask>
 inline constexpr bool mask_adds_v = true;
 template <>
@@ -45,17 +48,17 @@ inline constexpr bool mask_adds_v<NoMask> = false;
 template <class Mask>
 inline constexpr bool mask_adds_v<HidingMask<Mask>> = false;
 
-// Rows from `row` on, and the key tiles [first, last).
+// A tile of queries that begins at `row`, and the range [first, last) of key tiles for it.
 struct AttentionTile {
   int row, first, last;
 };
 
-// The coordinates of a tile in the tensor maps.
+// The coordinates of a tile's head in the tensor maps.
 struct AttentionPlace {
   int head, key_head, batch, part_q, part_k, part_v;
 };
 
-// The smallest instruction width that covers `width` columns.
+// Returns the smallest instruction width that this kernel uses for `width` columns.
 CUTE_HOST_DEVICE constexpr int columns_of_product(int width) {
   for (int columns : {16, 32, 64, 96, 128, 192})
     if (width <= columns) return columns;
@@ -68,7 +71,8 @@ CUTE_DEVICE float power_of_two(float x) {
   return y;
 }
 
-// Reads the mask's values for `key` and the key after it; with Pairs, in one aligned access.
+// Reads the mask's values for `key` and the key after it. If Pairs is true, it uses one aligned
+// access.
 template <bool Pairs, class T>
 CUTE_DEVICE Pack<T, 2> two_of_mask(T const* line, int key, int keys, int64_t along) {
   if constexpr (Pairs) return *reinterpret_cast<Pack<T, 2> const*>(line + key);
@@ -88,12 +92,13 @@ CUTE_DEVICE uint32_t round_pair(float low, float high) {
   return pair;
 }
 
-// Rows x (64 * Blocks) elements in blocks of 64 columns, whose rows of 128 bytes are swizzled. For
-// the tensor cores, the depth of a product runs along the rows (Q, K) or across them (V).
+// A tile of Rows x (64 * Blocks) elements in shared memory, in blocks of 64 columns with swizzled
+// rows of 128 bytes. The depth of a product runs along a row for Q and K, and across the rows for
+// V.
 template <class Element, int Rows, int Blocks>
 struct AttentionOperand {
   static constexpr int kBlock = Rows * 64, kElements = kBlock * Blocks;
-  static constexpr int kBlockStep = kBlock * 2 / 16;  // in units of 16 bytes
+  static constexpr int kBlockStep = kBlock * 2 / 16;  // distance of blocks, in units of 16 bytes
 
   template <int kRows>
   static CUTE_DEVICE auto along_depth(Element const* tile) {
@@ -117,7 +122,8 @@ struct AttentionOperand {
       cute::SM90_TMA_LOAD_5D::copy(&map, &full, kHint, to + b * kBlock, b * 64, row, head, batch,
                                    part);
   }
-  // Copies without TMA, with 128 threads. Elements beyond the tensor's edges are zero.
+  // Copies without TMA. The 128 threads of the producer must call it. Elements beyond the tensor's
+  // edges are zero.
   template <class Tensor>
   static CUTE_DEVICE void load(Tensor const& from, Element* to, int first, int thread) {
     const int rows = cute::size<0>(from), width = cute::size<1>(from);
@@ -139,9 +145,9 @@ struct WgmmaAttention {
   static constexpr int kRows = 64 * Consumers, kKeys = Keys;
   static constexpr int kHeadSteps = (HeadDim + 15) / 16, kHeadBlocks = (HeadDim + 63) / 64;
   static constexpr int kWidth = columns_of_product(ValueDim), kValueBlocks = (kWidth + 63) / 64;
-  static constexpr int kScores = Keys / 2, kResults = kWidth / 2;  // of a thread
+  static constexpr int kScores = Keys / 2, kResults = kWidth / 2;  // scores and results per thread
   static constexpr int kFirstProducer = 128 * Consumers, kThreads = kFirstProducer + 128;
-  // Neighbouring results that each() gives a thread.
+  // The largest number of neighbouring results that each() can pass to its function.
   static constexpr int kVector = kWidth % 32 == 0 ? 8 : 2;
   static_assert(HeadDim <= 256 && ValueDim <= 256 && Keys % 16 == 0 && Stages > 1);
   static_assert(sizeof(Element) == 2, "wgmma transposes 16-bit types only");
@@ -156,30 +162,31 @@ struct WgmmaAttention {
                          Element, Element, float,
                          cute::Shape<cute::_64, cute::Int<kWidth>, cute::_16>,
                          cute::SM90::GMMA::Major::K, cute::SM90::GMMA::Major::MN>());
-  template <int Tiles>  // of queries
+  template <int Tiles>  // number of tiles of Q
   struct alignas(1024) StorageOf {
     Element q[Tiles][Queries::kElements];
     Element k[Stages][KeyTile::kElements], v[Stages][ValueTile::kElements];
     uint64_t q_full[Tiles], q_empty[Tiles];
     uint64_t k_full[Stages], k_empty[Stages], v_full[Stages], v_empty[Stages];
   };
-  // How many CTAs an SM holds, and the shared memory that each of them may take.
+  // The number of CTAs that fit on an SM, and the shared memory that each of them may use.
   static constexpr int kResident = Consumers == 1 && sizeof(StorageOf<1>) <= 112 * 1024 ? 2 : 1;
   static constexpr int kMost = (kResident == 2 ? 112 : 227) * 1024;
   static constexpr int kQueries = sizeof(StorageOf<2>) <= kMost ? 2 : 1;
   using Storage = StorageOf<kQueries>;
 
   float results[kResults];
-  float exponent[2];  // log2 of the sum of exponentials of the row, and of the row 8 below
+  // log2 of the sum of exponentials: [0] for this thread's row, [1] for the row 8 below it.
+  float exponent[2];
 
-  // The number of key tiles that a tile of queries needs.
+  // Returns the number of key tiles that the tile of queries at `row` needs.
   static CUTE_DEVICE int key_tiles(int row, int keys, int diagonal) {
     const int end = Causal ? cute::min(keys, row + kRows + diagonal) : keys;
     return end <= 0 ? 0 : (end + Keys - 1) / Keys;
   }
 
-  // All threads must call this first. Returns true in the producer, which may then call only load(),
-  // because it has few registers.
+  // All threads must call this first. It returns true in the producer, which may then call only
+  // load(), because it gives most of its registers to the consumers.
   CUTE_DEVICE bool begin(Storage& storage) {
     if (threadIdx.x == 0) {
       constexpr int kLoads = Tma ? 1 : 128, kReaders = 4 * Consumers;
@@ -205,12 +212,13 @@ struct WgmmaAttention {
     return false;
   }
 
-  // Consumers must call this last: it takes the turn that is left over in the named barrier.
+  // Consumers must call this last. begin() and attend() leave one arrival in a named barrier, and
+  // end() completes this barrier.
   CUTE_DEVICE void end() const {
     if (warpgroup() == 0) take_turn();
   }
 
-  // Loads the data that attend() needs for the tile. One thread of the producer issues the copies.
+  // Loads Q, K and V for attend(). One thread of the producer issues the copies.
   CUTE_DEVICE void load(cute::TmaDescriptor const& q, cute::TmaDescriptor const& k,
                         cute::TmaDescriptor const& v, AttentionPlace const& at,
                         AttentionTile const& tile, Storage& storage) {
@@ -234,7 +242,7 @@ struct WgmmaAttention {
     }
   }
 
-  // Loads without TMA: q, k and v are tensors (row, along) of one head.
+  // Loads without TMA. q, k and v are tensors of one head with the axes (row, along).
   template <class Q, class K, class V>
   CUTE_DEVICE void load(Q const& q, K const& k, V const& v, AttentionTile const& tile,
                         Storage& storage) {
@@ -256,7 +264,7 @@ struct WgmmaAttention {
     }
   }
 
-  // Computes the tile into `results`.
+  // Computes the tile and stores it in `results`.
   template <class Mask>
   CUTE_DEVICE void attend(AttentionTile const& tile, int keys, int diagonal, float scale, bool safe,
                           Mask const& mask, Storage& storage) {
@@ -268,10 +276,10 @@ struct WgmmaAttention {
     cute::clear(sums);
     Softmax softmax{mask_adds_v<Mask> ? kLog2e : scale * kLog2e};
     const int row = tile.row + row_of_thread();
-    // The first key that the row, and the row 8 below, cannot see.
+    // For this thread's row and for the row 8 below it: the first key that must not affect the row.
     const int ends[2] = {Causal ? cute::min(keys, row + diagonal + 1) : keys,
                          Causal ? cute::min(keys, row + diagonal + 9) : keys};
-    // From this key on, some rows of the warpgroup cannot see all keys.
+    // The first key that must not affect the warpgroup's first row. Tiles before it need no hide().
     const int edge = Causal ? cute::min(keys, tile.row + 64 * warpgroup() + diagonal + 1) : keys;
     auto change = [&](int n, auto hides) {
       if constexpr (kMasked) apply<hides.value>(scores, mask, n * Keys, row, scale, keys);
@@ -327,8 +335,8 @@ struct WgmmaAttention {
     for (int i = 0; i < kResults; ++i) results[i] = sums(i);
   }
 
-  // Calls f(results, row, column) for every run of V neighbours along a row; V is 1, 2 or kVector.
-  // All threads of a warp must call it. Rows count from the tile's first.
+  // Calls f(results, row, column) for every V neighbouring results of a row; V is 1, 2 or kVector.
+  // All threads of a warp must call it. Row 0 is the first row of the tile.
   template <int V, class F>
   CUTE_DEVICE void each(F&& f) const {
     static_assert(V == 1 || V == 2 || (V == 8 && kVector == 8));
@@ -336,7 +344,7 @@ struct WgmmaAttention {
     CUTE_UNROLL
     for (int i = 0; i < kResults; i += V) {
       float c[V];
-      if constexpr (V == 8) {  // a step covers 32 columns of one of the thread's two rows
+      if constexpr (V == 8) {  // gather_columns() covers 32 columns of one of the thread's two rows
         const int first = i / 16 * 16 + i / 8 % 2 * 2;
         gather_columns(results, first, c);
         f(c, row + i / 8 % 2 * 8, first / 16 * 32 + lane % 4 * 8);
@@ -348,7 +356,8 @@ struct WgmmaAttention {
     }
   }
 
-  // Calls f(exponent, row) once for each row; `exponent` is log2 of the row's sum of exponentials.
+  // Calls f(exponent, row) once for each row. `exponent` is log2 of the sum of the row's
+  // exponentials.
   template <class F>
   CUTE_DEVICE void each_row(F&& f) const {
     if (threadIdx.x % 4 == 0) f(exponent[0], row_of_thread());
@@ -364,17 +373,18 @@ struct WgmmaAttention {
     }
   };
 
-  // The softmax of a thread's two rows. Element i of a fragment belongs to row i / 2 % 2.
+  // The softmax of a thread's two rows. Element i of a register fragment is in row i / 2 % 2.
   struct Softmax {
-    float scale;  // score * scale is an exponent of 2
+    float scale;  // score * scale is the exponent to base 2
     float highest[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0}, factor[2] = {0, 0};
 
-    // Replaces scores by their exponentials.
+    // Replaces scores by 2^(score * scale - maximum), and updates maximum and sum.
     template <class Scores>
     CUTE_DEVICE void update(Scores& scores) {
       CUTE_UNROLL
       for (int r = 0; r < 2; ++r) {
-        // Two chains for the maximum and for the sum, so that their latencies overlap.
+        // Two partial maxima and two partial sums, so that the latencies of their operations
+        // overlap.
         float mosts[2] = {highest[r], -INFINITY}, sums[2] = {0, 0};
         CUTE_UNROLL
         for (int i = 0; i < kScores; i += 4)
@@ -402,7 +412,7 @@ struct WgmmaAttention {
       CUTE_UNROLL
       for (int i = 0; i < kResults; ++i) sums(i) *= factor[i / 2 % 2];
     }
-    // Prepares the factors with which rescale() divides by the sum of exponentials.
+    // Sets the factors so that the next rescale() divides by the sum of exponentials.
     CUTE_DEVICE void finish(bool safe, float (&exponent)[2]) {
       CUTE_UNROLL
       for (int r = 0; r < 2; ++r) {
@@ -429,7 +439,7 @@ struct WgmmaAttention {
   static CUTE_DEVICE int warpgroup() { return threadIdx.x / 128; }
   static CUTE_DEVICE int row_of_thread() { return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4; }
 
-  // Named barriers (from number 1 on) make the consumers issue their products one after the other.
+  // Named barriers, numbered from 1, make the consumers issue their products one after the other.
   static CUTE_DEVICE void take_turn() {
     if constexpr (Consumers > 1)
       asm volatile("bar.sync %0, 256;" ::"r"(1 + warpgroup()) : "memory");
@@ -439,9 +449,9 @@ struct WgmmaAttention {
       asm volatile("bar.arrive %0, 256;" ::"r"(1 + (warpgroup() + 1) % Consumers) : "memory");
   }
 
-  // Tells the consumers that this thread's part of a tile has arrived.
+  // Signals to the consumers that this thread's part of a tile has arrived.
   static CUTE_DEVICE void publish(uint64_t& full) {
-    cute::tma_store_fence();  // wgmma reads through the asynchronous proxy
+    cute::tma_store_fence();  // wgmma reads through the async proxy, which needs this fence
     cute::arrive_barrier(full);
   }
   static CUTE_DEVICE void release(uint64_t& empty) {
@@ -518,7 +528,7 @@ struct WgmmaAttention {
     }
   }
 
-  Ring<kQueries> queries_;  // each ring holds this thread's position
+  Ring<kQueries> queries_;  // this thread's position in each ring of buffers
   Ring<Stages> keys_, values_;
 };
 

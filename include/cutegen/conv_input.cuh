@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input of a convolution on tensor cores, the tile to compute, and the rounding for wgmma.
+// Describes the input of a convolution and a tile of its results, and rounds numbers for wgmma.
 //
-// Contract: ConvInput describes the input, ConvTile one tile of results. conv_term() rounds a number to
-// the type that wgmma multiplies: floats to tf32, in one term or two.
+// Contract: ConvInput describes the input tensor, and ConvTile one tile of results. conv_term()
+// rounds a number to the type that wgmma multiplies. The function can also split a float into two
+// tf32 terms, high and low.
 //
 // Example: ConvInput<float> input{x, image_stride, channel_stride, channels, {1, h, w}, {0, w, 1}};
 #pragma once
@@ -13,24 +14,27 @@
 
 namespace cutegen {
 
-// The input tensor: images, channels and up to three axes. Offsets within an image have 32 bits.
+// The input tensor has images, channels and up to three spatial axes. Offsets within an image must
+// fit in 32 bits.
 template <class Input>
 struct ConvInput {
   Input const* data;
   int64_t image_stride;
-  int channel_stride, channels;  // channels: number of channels of one group
+  int channel_stride, channels;  // `channels` is the number of input channels of one group
   int size[3], stride[3];
 };
 
-// A tile of results. channels: the index of the tile of output channels within the group. phase:
-// for a transposed convolution, the index of the phase of axes 0 and 1.
+// A tile of results. `channels` is the index of the tile along the group's output channels. For a
+// transposed convolution, `phase` combines the phases of axes 0 and 1: the remainders of the
+// result's position modulo the stride.
 struct ConvTile {
   int64_t image;
   int group, channels, phase;
-  int first[3];  // the first result; in a transposed convolution, counted in steps of the stride
+  int first[3];  // position of the first result; in a transposed convolution, divided by the stride
 };
 
-// For an element type: the type that wgmma multiplies, and the rounding to it. Floats become tf32.
+// Selects, for an element type, the type that wgmma multiplies, and rounds to it. For float, this
+// type is tf32.
 template <class Element>
 struct ConvElement {
   using Mma = Element;
@@ -42,8 +46,8 @@ struct ConvElement<float> {
   static CUTE_DEVICE float round(float x) { return tf32_nearest(x); }
 };
 
-// The high (term 0) or low (term 1) part of a float; 16-bit elements have one term. If x is NaN, at
-// least one of its terms is NaN.
+// Returns the high part (term 0) or the low part (term 1) of a float. 16-bit elements have only
+// term 0. If x is NaN, at least one term is NaN.
 template <class Element>
 CUTE_DEVICE Element conv_term(float x, int term) {
   if constexpr (cute::is_same_v<Element, float>)
@@ -51,7 +55,8 @@ CUTE_DEVICE Element conv_term(float x, int term) {
   else return Element(x);
 }
 
-// The same for an element in memory. 16-bit elements stay as they are.
+// Converts an element in memory to a term, as conv_term() does for a float. 16-bit elements need no
+// conversion.
 template <class Element, class Input>
 CUTE_DEVICE Element conv_element(Input x, int term) {
   if constexpr (cute::is_same_v<Element, Input> && sizeof(Input) == 2) return x;

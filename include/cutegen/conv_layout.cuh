@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The geometry of a convolution whose input lies in shared memory in the layout that wgmma reads.
+// Computes at compile time where a convolution finds its inputs in shared memory, in the layout
+// that wgmma reads.
 //
-// Contract: a tile of results needs a box of inputs, its patch. The patch consists of planes. A
-// plane has one cell of 16 bytes for each position of the box. A cell holds neighbours along the
-// depth of the product: channels, or filter taps along the last axis (kAlongX). For each filter
-// tap, eight adjacent results read eight adjacent cells. So a tap is an offset into the patch, and
-// the kernel does not copy windows.
+// Contract: a tile of results needs a box of inputs, called its patch. The patch consists of
+// planes. A plane has one cell of 16 bytes for each position of the box. A cell holds neighbours
+// along the depth of the product: channels or, with kAlongX, filter taps along the last axis. For
+// each filter tap, eight adjacent results read eight adjacent cells. The inputs for a tap therefore
+// begin at a constant offset in the patch, and the kernel does not copy windows.
 //
-// Strides: taps that read inputs with the same remainder modulo the stride form a class, and each
-// class has its own box. Transposed convolutions: the results t * stride + f form phase f, and each
-// phase has its own taps.
+// With a stride, the taps that read inputs with the same remainder modulo the stride form a class,
+// and each class has its own box. In a transposed convolution, the results at positions t * stride
+// + f form phase f, and each phase has its own taps.
 //
-// Everything here is known at compile time. G describes a convolution: kAlongX; kPlanes, the cells of
-// the depth in a stage; kGroup, the steps in a stage of weights; tile(i) and axis(i) for the axes 0 to 2.
-// Convolutions of fewer axes use the last ones; the others have size 1. kPlanes must be even, unless each phase has several taps.
+// The class G describes a convolution: kAlongX; kPlanes, the number of cells along the depth in a
+// pipeline stage; kGroup, the number of steps (wgmma instructions) in a stage of weights; tile(i)
+// and axis(i) for the axes 0 to 2. A convolution over fewer axes uses the last ones, and the others
+// have size 1. The number kPlanes must be even unless each phase has several taps. The function
 // conv_steps() pads the steps of each phase to a multiple of kGroup.
 //
 // Example: constexpr auto steps = cutegen::conv_steps<G>(); steps.first[phase]
@@ -29,7 +31,7 @@ struct ConvAxis {
   int kernel, stride, padding, dilation;
   bool transposed;
 
-  // The number of taps after which the remainders repeat.
+  // The number of taps after which the remainders of their inputs modulo the stride repeat.
   CUTE_HOST_DEVICE constexpr int period() const {
     int a = stride, b = dilation;
     while (b != 0) {
@@ -42,29 +44,29 @@ struct ConvAxis {
   CUTE_HOST_DEVICE constexpr int classes() const {
     return transposed ? 1 : kernel < period() ? kernel : period();
   }
-  // The first input of a tile's patch, relative to the tile. In a transposed convolution, it is
-  // chosen so that the smallest shift() is 0.
+  // The position of a patch's first input, relative to the tile. For a transposed
+  // convolution, it is chosen so that the smallest result of shift() is 0.
   CUTE_HOST_DEVICE constexpr int front() const {
     if (!transposed) return -padding;
     const int behind = (kernel - 1) * dilation - padding;
     return behind >= 0 ? -(behind / stride) : (stride - 1 - behind) / stride;
   }
-  // How far a tile's patch reaches beyond the tile.
+  // The number of positions by which a patch is larger than its tile.
   CUTE_HOST_DEVICE constexpr int reach() const {
     return transposed ? (padding + stride - 1) / stride - front() : (kernel - 1) * dilation / stride;
   }
-  // The distance, in inputs, from the first input of class 0 to the first input of `cls`.
+  // The distance from the first input of class 0 to the first input of class `cls`, in input
+  // positions.
   CUTE_HOST_DEVICE constexpr int remainder(int cls) const { return cls * dilation % stride; }
   CUTE_HOST_DEVICE constexpr bool belongs(int place, int cls, int phase) const {
     return transposed ? (phase + padding - place * dilation) % stride == 0 : place % period() == cls;
   }
-  // The position in the patch, along this axis, at which a tap reads for the first result of a
-  // phase.
+  // The position in the patch, along this axis, that a tap reads for the first result of a phase.
   CUTE_HOST_DEVICE constexpr int shift(int place, int phase) const {
     return transposed ? (phase + padding - place * dilation) / stride - front()
                       : place * dilation / stride;
   }
-  // The i-th tap in the order of the patch.
+  // The i-th tap, if taps are sorted by the position in the patch that they read.
   CUTE_HOST_DEVICE constexpr int ordered(int i) const { return transposed ? kernel - 1 - i : i; }
 };
 
@@ -80,18 +82,18 @@ struct ConvLayout {
   static constexpr int kPhases0 = G::axis(0).phases(), kPhases1 = G::axis(1).phases(),
                        kPhases2 = G::axis(2).phases(), kPhases = kPhases0 * kPhases1 * kPhases2;
   static constexpr int kBox = kSize0 * kSize1 * kSize2;
-  static constexpr int kCells = kClasses0 * kClasses1 * kClasses2 * kBox;  // of a plane
+  static constexpr int kCells = kClasses0 * kClasses1 * kClasses2 * kBox;  // cells in a plane
   static constexpr int kMostSteps =
       (G::kPlanes * kKernel0 * kKernel1 * kKernel2 + kPhases * (2 * G::kGroup - 1)) / 2;
 };
 
-// The steps of each phase. A step is one wgmma instruction, which multiplies two cells for each
-// result.
+// The steps of each phase. A step is one wgmma instruction, which reads two cells for each result.
 template <int Most, int Phases>
 struct ConvSteps {
-  // Low half: offset of the first cell; high half: distance to the second cell.
+  // The low half is the offset of the step's first cell, the high half the distance to its second
+  // cell.
   uint32_t input[Most] = {};
-  int cell[2 * Most] = {};     // the index of the tap and its plane; -1: the weight is zero
+  int cell[2 * Most] = {};     // the index of a cell's tap and plane, or -1 if its weights are zero
   int first[Phases + 1] = {};  // the first step of each phase
 
   CUTE_HOST_DEVICE constexpr void add(int i, int offset, int place) {
@@ -99,28 +101,29 @@ struct ConvSteps {
     if (i % 2 == 0) input[i / 2] = uint32_t(offset) | 1u << 16;
     else input[i / 2] += uint32_t(offset - int(input[i / 2] & 0xffff) - 1) << 16;
   }
-  // If a step has only one cell, adds the cell before it in the patch, with weight zero. That cell
-  // always exists; the cell after it might not.
+  // If a step has only one cell, adds the preceding cell of the patch, with weight zero. The
+  // preceding cell always exists, but the following one may not.
   CUTE_HOST_DEVICE constexpr void pad(int i) {
     cell[i] = cell[i - 1];
     cell[i - 1] = -1;
     input[i / 2] -= 1;
   }
-  // Adds a step that reads the cells of the previous step, with weight zero.
+  // Adds a step that reads the cells of the previous step again, with weight zero.
   CUTE_HOST_DEVICE constexpr void skip(int i) {
     cell[i] = cell[i + 1] = -1;
     input[i / 2] = input[i / 2 - 1];
   }
 };
 
-// Lists the steps, phase by phase, in the order of the patch, so a step's second cell lies after its first.
-// `cell` numbers taps as ((plane * kKernel0 + k0) * kKernel1 + k1) * kKernel2 + k2.
+// Returns the steps of all phases. Within a phase, the steps are sorted by the positions of their
+// cells in the patch, so the second cell of a step comes after its first. The index of tap and
+// plane in `cell` is ((plane * kKernel0 + k0) * kKernel1 + k1) * kKernel2 + k2.
 template <class G>
 CUTE_HOST_DEVICE constexpr auto conv_steps() {
   using L = ConvLayout<G>;
   constexpr ConvAxis x = G::axis(0), y = G::axis(1), z = G::axis(2);
   ConvSteps<L::kMostSteps, L::kPhases> steps;
-  int count = 0;  // of cells
+  int count = 0;  // number of cells
   for (int phase = 0; phase < L::kPhases; ++phase) {
     const int f0 = phase / (L::kPhases1 * L::kPhases2), f1 = phase / L::kPhases2 % L::kPhases1,
               f2 = phase % L::kPhases2;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the producers of conv_wgmma.cuh load a patch of the input into shared memory.
+// Loads a patch, the part of the input that a tile of results needs, into shared memory. The
+// producer threads of conv_wgmma.cuh use this file. conv_layout.cuh explains patches, planes, cells
+// and phases.
 //
 // Contract: needs sm_90a. ConvShape<G> has the sizes that follow from the layout. ConvLoader copies
-// element by element, ConvRuns copies runs of four neighbours of a row; both write zeros outside the
-// input, and round elements to the type that the tensor cores multiply.
+// single elements. ConvRuns copies runs, which are four neighbouring elements of a row. Both
+// classes write zeros outside the input, and round elements to the type that the tensor cores
+// multiply.
 //
 // Example: ConvRuns<G> runs(...); see Conv::produce() in conv_wgmma.cuh
 #pragma once
@@ -24,41 +27,41 @@ struct ConvShape : ConvLayout<G> {
   using Element = typename G::Element;
   static constexpr int kConsumers = 2, kFirstProducer = 128 * kConsumers;
   static constexpr int kProducers = 96, kThreads = kFirstProducer + kProducers + 32;
-  static constexpr int kWidth = 16 / sizeof(Element);  // elements of a cell
-  static constexpr int kDepth = G::kAlongX ? G::kPlanes : G::kPlanes * kWidth;  // channels of a stage
+  static constexpr int kWidth = 16 / sizeof(Element);  // number of elements in a cell
+  static constexpr int kDepth = G::kAlongX ? G::kPlanes : G::kPlanes * kWidth;  // channels in a stage
   static constexpr bool kWide = G::tile(2) % 64 == 0;
-  static constexpr int kAcross = kWide ? 64 : 8, kDown = 64 / kAcross;  // of a block
+  static constexpr int kAcross = kWide ? 64 : 8, kDown = 64 / kAcross;  // width and height of a block
   static constexpr int kBlocksX = G::tile(2) / kAcross, kBlocksY = G::tile(1) / kDown;
-  static constexpr int kBlocks = kBlocksX * kBlocksY * G::tile(0) / kConsumers;  // of a consumer
-  static constexpr int kResults = kBlocks * L::kPhases2 * G::kTileN / 2;         // of a thread
+  static constexpr int kBlocks = kBlocksX * kBlocksY * G::tile(0) / kConsumers;  // for each consumer
+  static constexpr int kResults = kBlocks * L::kPhases2 * G::kTileN / 2;         // for each thread
   static_assert(kBlocks * kConsumers == kBlocksX * kBlocksY * G::tile(0));
   static_assert(kBlocks % kBlocksX == 0 || kBlocksX % kBlocks == 0, "a consumer has whole rows");
   static_assert(kResults <= 128 && G::kTileN % G::kSlice == 0 && G::kSlice % 8 == 0);
-  // The rows of results that a consumer computes.
+  // The width (kLine) and number (kLines) of the rows of results that a consumer computes.
   static constexpr int kLineBlocks = kBlocks < kBlocksX ? kBlocks : kBlocksX;
   static constexpr int kLine = kLineBlocks * kAcross * L::kPhases2;
   static constexpr int kLines = kBlocks / kLineBlocks * kDown, kAll = kLine * kLines;
   static constexpr int kPitch = kAll + 4;
   static constexpr int kCells = (L::kCells + kProducers - 1) / kProducers * kProducers;
-  static constexpr int kTerms = G::kProducts == 3 ? 2 : 1;  // of a number
-  static constexpr int kStep = 8 * G::kTileN * kTerms;      // floats of a step's weights
-  // A consumer's floats in shared memory: staged results, then results of reductions, then values
-  // of channels.
+  static constexpr int kTerms = G::kProducts == 3 ? 2 : 1;  // number of tf32 terms per value
+  static constexpr int kStep = 8 * G::kTileN * kTerms;      // size of a step's weights, in floats
+  // The number of floats that a consumer has in shared memory: results that write() moves, then
+  // results of reductions, then values of channels.
   static constexpr int kStaged = G::kSlice * kPitch;
   static constexpr int kChannelPitch =
       G::kChannelValues <= 2 ? G::kChannelValues : (G::kChannelValues + 3) / 4 * 4;
   static constexpr int kKept = kStaged + G::kRowValues * kAll + G::kTileN * kChannelPitch;
-  // How many runs of four elements cover a row of a patch. The first run begins kSkew elements
+  // kRunsOfLine runs of four elements cover a row of a patch. The first run begins kSkew elements
   // before the row.
   static constexpr ConvAxis kLast = G::axis(2);
   static constexpr bool kRuns = G::kAligned && !G::kAlongX && G::tile(2) % 4 == 0 &&
                                 (kLast.transposed || kLast.stride == 1);
   static constexpr int kSkew = (kLast.front() % 4 + 4) % 4, kRunsOfLine = (kSkew + L::kSize2 + 3) / 4;
-  static constexpr int kRunLines = L::kClasses0 * L::kClasses1 * L::kSize0 * L::kSize1;  // of a plane
+  static constexpr int kRunLines = L::kClasses0 * L::kClasses1 * L::kSize0 * L::kSize1;  // rows in a plane
   static constexpr int kRunRounds =
       (G::kPlanes * kRunLines * kRunsOfLine + kProducers - 1) / kProducers;
-  // Stages that are copied ahead, and their cells. A 16-bit element is too small for an
-  // asynchronous copy.
+  // The number of stages that producers copy in advance to `raw`, and the size of each. kRaw is 0
+  // if producers copy single 16-bit elements, because an asynchronous copy moves at least 4 bytes.
   static constexpr int kRaw = kRuns || sizeof(Input) == 4 ? G::kRaw : 0;
   static constexpr int kRawCells = kRuns ? kRunRounds * kProducers * 4 : G::kPlanes * kCells;
   using Run = Pack<Input, 4>;
@@ -69,21 +72,21 @@ struct ConvShape : ConvLayout<G> {
     float weights[G::kWeights][G::kGroup * kStep];
     float results[kConsumers][kKept];
     uint4 raw[kRaw > 0 ? kRaw * kRawCells : 1];
-    int place[kCells];                              // each cell's offset in its channel, or -1
-    uint8_t inside[G::kAlongX ? kCells : 4];        // which elements of a cell exist
+    int place[kCells];                              // a cell's offset in its channel; -1 if outside
+    uint8_t inside[G::kAlongX ? kCells : 4];        // mask of a cell's elements inside the input
     uint64_t patch_full[G::kPatches], patch_empty[G::kPatches];
     uint64_t weights_full[G::kWeights], weights_empty[G::kWeights];
   };
 };
 
-// Points to the first channel of the tile's group in the tile's image.
+// Returns the address of the first channel of the tile's group in the tile's image.
 template <class Input>
 CUTE_DEVICE Input const* conv_group(ConvInput<Input> const& input, ConvTile const& tile) {
   return input.data + tile.image * input.image_stride +
          int64_t(tile.group) * input.channels * input.channel_stride;
 }
 
-// Starts to copy 4, 8 or 16 bytes to shared memory, or writes zeros.
+// Starts to copy 4, 8 or 16 bytes to shared memory; writes zeros if `inside` is false.
 template <class Input, class T>
 CUTE_DEVICE void conv_copy(Input const* from, bool inside, T& to) {
   const uint32_t address = cute::cast_smem_ptr_to_uint(&to);
@@ -97,7 +100,7 @@ CUTE_DEVICE void conv_copy(Input const* from, bool inside, T& to) {
                  : "memory");
 }
 
-// The input coordinate, along axis i, of position x of a class's box.
+// Returns the coordinate in the input, along axis i, for position x in the box of class `cls`.
 template <class G>
 CUTE_DEVICE int conv_input(ConvTile const& tile, int i, int x, int cls) {
   const ConvAxis axis = G::axis(i);
@@ -111,7 +114,7 @@ class ConvLoader {
   using S = ConvShape<G>;
   using L = ConvLayout<G>;
   using Input = typename S::Input;
-  static constexpr int kEach = S::kCells / S::kProducers;  // cells of a thread in a plane
+  static constexpr int kEach = S::kCells / S::kProducers;  // cells per plane that a thread loads
   static constexpr int kRound = kEach < 16 / S::kWidth ? kEach : 16 / S::kWidth;
   static constexpr int kRounds = (kEach + kRound - 1) / kRound;
   using Values = Input[kRound][S::kWidth];
@@ -144,7 +147,8 @@ class ConvLoader {
     }
   }
 
-  // Starts to copy one stage to slot `slot` of the copies ahead. The same thread converts it later.
+  // Starts to copy one stage to buffer number `slot` of Storage::raw. The same thread must convert
+  // it later.
   CUTE_DEVICE void start(int first, int slot) const {
     for (int plane = 0; plane < G::kPlanes; ++plane) {
 #pragma unroll 4
@@ -156,7 +160,7 @@ class ConvLoader {
     cute::cp_async_fence();
   }
 
-  // Converts the stage in slot `slot`, which has arrived.
+  // Converts the stage in buffer number `slot`. Its copies must have arrived.
   static CUTE_DEVICE void convert(int slot, int thread, typename S::Storage& storage,
                                   uint4 (&to)[S::kTerms][G::kPlanes][L::kCells]) {
     for (int plane = 0; plane < G::kPlanes; ++plane) {
@@ -171,7 +175,7 @@ class ConvLoader {
   }
 
  private:
-  static constexpr int kStep = G::kAlongX ? 1 : S::kWidth;  // channels of a plane
+  static constexpr int kStep = G::kAlongX ? 1 : S::kWidth;  // number of channels in a plane
 
   static CUTE_DEVICE Input& raw(typename S::Storage& storage, int slot, int plane, int i, int v,
                                 int thread) {
@@ -179,7 +183,7 @@ class ConvLoader {
         ((plane * kEach + i) * S::kWidth + v) * S::kProducers + thread];
   }
 
-  // Finds where a cell begins in its channel.
+  // Computes the offset at which a cell begins in its channel.
   CUTE_DEVICE void place(ConvTile const& tile, int cell) {
     const int box = cell / L::kBox, at = cell % L::kBox;
     const int cls[3] = {box / (L::kClasses1 * L::kClasses2), box / L::kClasses2 % L::kClasses1,
@@ -197,7 +201,7 @@ class ConvLoader {
     storage_.place[cell] = inside || G::kAlongX ? offset : -1;
   }
 
-  // The elements of a cell along the last axis that lie inside the input.
+  // Returns a bit mask of the cell's elements along the last axis that lie inside the input.
   CUTE_DEVICE unsigned elements(int input) const {
     unsigned mask = 0;
     CUTE_UNROLL
@@ -206,7 +210,8 @@ class ConvLoader {
     return mask;
   }
 
-  // Calls f(v, address, inside the input) for each element of this thread's i-th cell.
+  // Calls f(v, address, inside) for each element v of this thread's i-th cell. `inside` is true if
+  // the element lies inside the input.
   template <class F>
   CUTE_DEVICE void each(int channel, int i, F&& f) const {
     Input const* plane = from_ + int64_t(channel) * input_.channel_stride;
@@ -259,9 +264,9 @@ class ConvLoader {
   typename S::Storage& storage_;
 };
 
-// Loads a patch in runs of four neighbours of a row. A thread loads a run for all channels of a
-// cell, so it holds four whole cells. The producer threads divide the runs of all planes among
-// them.
+// Loads a patch in runs of four neighbouring elements of a row. A thread loads a run for all
+// channels of a cell, so that it holds four whole cells. The producer threads divide the runs of
+// all planes among themselves.
 template <class G>
 class ConvRuns {
   using S = ConvShape<G>;
@@ -270,13 +275,13 @@ class ConvRuns {
   using Run = typename S::Run;
   static constexpr int kRuns = S::kRunLines * S::kRunsOfLine, kAll = G::kPlanes * kRuns;
   static constexpr int kRounds = S::kRunRounds;
-  static constexpr int kAhead = 2;  // rounds that are read ahead
+  static constexpr int kAhead = 2;  // number of rounds that a thread loads in advance
 
  public:
   CUTE_DEVICE ConvRuns(ConvInput<Input> const& input, ConvTile const& tile, int thread,
                        typename S::Storage& storage)
       : input_(input), from_(conv_group(input, tile)), thread_(thread), storage_(storage) {
-    sync();  // all threads have used the positions of the previous tile
+    sync();  // now all threads have used the positions of the previous tile
     for (int run = thread; run < kRuns; run += S::kProducers) storage.place[run] = place(tile, run);
     sync();
   }
@@ -297,8 +302,8 @@ class ConvRuns {
     }
   }
 
-  // Starts to copy one stage to slot `slot` of the runs that are copied ahead. The same thread converts
-  // them later, so that no barrier is needed.
+  // Starts to copy one stage to buffer number `slot` of Storage::raw. The same thread must convert
+  // it later; the copies then need no barrier.
   CUTE_DEVICE void start(int first, int slot) const {
     for (int round = 0; round < kRounds; ++round) {
       const int at = round * S::kProducers + thread_;
@@ -314,7 +319,7 @@ class ConvRuns {
     cute::cp_async_fence();
   }
 
-  // Converts the stage in slot `slot`, which has arrived.
+  // Converts the stage in buffer number `slot`. Its copies must have arrived.
   static CUTE_DEVICE void convert(int slot, int thread, typename S::Storage& storage,
                                   uint4 (&to)[S::kTerms][G::kPlanes][L::kCells]) {
     for (int round = 0; round < kRounds; ++round) {
@@ -333,7 +338,8 @@ class ConvRuns {
 
   static CUTE_DEVICE void sync() { asm volatile("bar.sync 3, %0;" ::"n"(S::kProducers) : "memory"); }
 
-  // The offset of a run in its channel; -1: outside. A run never lies partly outside.
+  // Returns the offset of a run in its channel, or -1 if the run lies outside the input. No run
+  // lies partly outside.
   CUTE_DEVICE int place(ConvTile const& tile, int run) const {
     const int line = run / S::kRunsOfLine, box = line / (L::kSize0 * L::kSize1);
     const int x0 = line / L::kSize1 % L::kSize0, x1 = line % L::kSize1;

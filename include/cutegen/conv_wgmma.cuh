@@ -1,52 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution on Hopper's tensor cores without copied windows (no im2col): for each filter tap, wgmma
-// reads the inputs directly from the patch in shared memory.
+// Convolution on Hopper's tensor cores without copied windows (no im2col): for each filter tap,
+// wgmma reads the inputs directly from a box of the input (the patch) in shared memory.
 //
-// Contract: needs sm_90a. A CTA computes tiles of G::tile(0) x tile(1) x tile(2) results (of a
-// phase, if transposed) and G::kTileN output channels. Three warps, the producers, load a patch of
-// the input into shared memory (conv_layout.cuh) and round it to Element. A fourth warp copies the
-// weights, which pack_weights() has ordered by steps. Two warpgroups, the consumers, multiply; a
-// wgmma instruction computes 64 results: a row of 64, or 8 rows of 8. Sums are floats. Producers
-// read four elements at a time if kAligned is set and neighbours in a row are also neighbours in
-// the patch; otherwise single elements.
+// Contract: needs sm_90a. A CTA computes tiles of G::tile(0) x tile(1) x tile(2) positions and
+// G::kTileN output channels; in a transposed convolution, the positions of one phase
+// (conv_layout.cuh). Three warps, the producers, load a patch into shared memory and round it to
+// Element. A fourth warp copies the weights, which pack_weights() has put in the order of the wgmma
+// instructions. Two warpgroups, the consumers, multiply. A wgmma instruction computes 64 positions:
+// a row of 64, or 8 rows of 8. Sums are floats. Producers read four elements at a time if kAligned
+// is set and neighbours in a row are also neighbours in the patch; otherwise they read single
+// elements.
 //
-// With kProducts = 3 floats keep their precision: each is the sum of two tf32 terms, high and low,
-// and a product is low * high + high * low + high * high. Tensor cores truncate sums instead of
-// rounding them, so each stage of weights starts from zero, and the CUDA cores add the sums of all
-// stages.
+// With kProducts = 3, the kernel keeps float32 precision. It splits each float into two tf32 terms,
+// high and low, and adds low * high + high * low + high * high. Tensor cores truncate sums instead
+// of rounding them. Therefore each stage of weights starts from zero, and the CUDA cores add the
+// sums of all stages.
 //
 // G has the members that conv_layout.cuh lists, and these:
-//   Input, Element        type in memory; type to multiply: float (as tf32), half_t or bfloat16_t
-//   kProducts             1; for floats 1 or 3
-//   kAligned              starts of rows, channels and images, and row lengths, are multiples of 4 elements
-//   kTileN, kResident     output channels of a tile; CTAs that an SM holds
-//   kPatches, kWeights    stages of patches and of weights in shared memory
-//   kRaw                  stages of the input that are copied ahead to shared memory; 0: to registers
-//   kTogether             channels, 2 to 16, whose epilogues overlap
-//   kSlice                channels that write() moves through shared memory at a time
-//   kRowValues            floats that reduce() keeps for each position, often 0
-//   kChannelValues        floats that each_channel() keeps for each channel, often 0
-//   kKernelX, kDilationX  the kernel's size and dilation along the last axis
+// - Input is the type in memory. Element is the type to multiply: float (as tf32), half_t or
+//   bfloat16_t.
+// - kProducts is the number of products for each multiplication: 1, or 3 for floats.
+// - kAligned is true if rows, channels and images begin at multiples of 4 elements, and row lengths
+//   are multiples of 4.
+// - kTileN is the number of output channels of a tile, kResident the number of CTAs on an SM.
+// - kPatches and kWeights are the numbers of pipeline stages for patches and for weights.
+// - kRaw is the number of stages that producers copy in advance to shared memory. If it is 0, they
+//   load into registers.
+// - kTogether is the number of channels, 2 to 16, whose epilogues overlap.
+// - kSlice is the number of channels that write() moves through shared memory at a time.
+// - kRowValues is the number of floats that reduce() keeps for each position, often 0.
+// - kChannelValues is the number of floats that each_channel() keeps for each channel, often 0.
+// - kKernelX and kDilationX are the kernel's size and dilation along the last axis.
 //
-// After consume(), all threads of the consumers call the functions below that the epilogue needs.
-// Channels count from the tile's first one. `at` is the result of place(x0, x1, x2, row): x0 to x2
-// count from the tile's first result (x2: among the results of all phases), and `row` numbers the
-// consumer's positions. Neighbouring threads have neighbouring positions. Some positions may lie
-// outside the result.
-// - repair(f) replaces sums that are NaN or tiny by f(channel, x0, x1, x2). Call it before the others with
-//   kAlongX, or if kGroup does not divide the steps of each phase, because zero weights times an infinite input
-//   give NaN. Also call it with kProducts = 3: the low term of an infinite number is NaN, and the tensor cores
-//   drop the low term of a subnormal number.
-// - reduce<Accumulator, Replaces>(storage, k, channels, place, read, value) is the k-th reduction over the
-//   first `channels` channels, all in this tile. For each position, an Accumulator (reduce.cuh) adds
-//   value(sum, rows, channel, at) of each channel, in a fixed order; `rows` is read(at), once per position.
-//   With Replaces, the values replace the sums. Afterwards row(storage, k, row) returns the result.
-// - each_channel(storage, tile, f) keeps f(channel), a ChannelValues, until `tile` changes, also for channels
-//   beyond the result. channel(storage, channel) returns it.
-// - write(storage, place, read, value, store) calls store(value(sum, read(channel, at), channel, at),
-//   channel, at). It calls place() once for several channels, so compute everything there that does not
-//   depend on the channel. It calls read(), then value(), for kTogether channels, also outside the result,
-//   before the first store(). This hides latencies if read() does all loads from DRAM and value() does not branch. Results pass through shared memory, kSlice channels at a time.
+// After consume(), all consumer threads call those of the functions below that the epilogue needs.
+// Channel 0 is the first channel of the tile. `at` is the value that place(x0, x1, x2, row)
+// returned for a position: x0 to x2 are relative to the tile's first position (x2 counts the
+// results of all phases), and `row` is the index among the consumer's positions. Neighbouring
+// threads have neighbouring positions. Some positions may lie outside the result.
+// - repair(f) replaces sums that are NaN or tiny by f(channel, x0, x1, x2). Call it first if
+//   kAlongX is set or if kGroup does not divide the steps of each phase, because some weights are
+//   then zero, and zero times an infinite input is NaN. Also call it if kProducts is 3: the low
+//   term of an infinite number is NaN, and the tensor cores ignore the low term of a subnormal
+//   number.
+// - reduce<Accumulator, Replaces>(storage, k, channels, place, read, value) computes reduction
+//   number k over the first `channels` channels, which must all be in this tile. For each position,
+//   an Accumulator (reduce.cuh) adds value(sum, rows, channel, at) of each channel in a fixed
+//   order. `rows` is read(at), which reduce() calls once for each position. If Replaces is true,
+//   the values replace the sums. Afterwards, row(storage, k, row) returns the result.
+// - each_channel(storage, tile, f) stores f(channel), a ChannelValues, until `tile` changes. It
+//   also calls f for channels beyond the result. channel(storage, channel) returns the stored
+//   value.
+// - write(storage, place, read, value, store) calls store(value(sum, read(channel, at), channel,
+//   at), channel, at) for each result. It calls place() once for several channels, so compute there
+//   everything that does not depend on the channel. For kTogether channels, it calls first read(),
+//   then value(), and then store(). It calls read() and value() also for positions outside the
+//   result. This order hides latencies if read() does all loads from DRAM and value() does not
+//   branch. Results pass through shared memory, kSlice channels at a time.
 //
 // Example: Conv<G> conv; conv.begin(storage, steps, stages, 1);
 //          if (conv.produces()) {
@@ -92,10 +101,10 @@ struct Conv : ConvShape<G> {
       cute::Shape<cute::Int<kPart>, cute::Int<kSums>>{}));
   using Partial = decltype(cute::make_tensor<float>(
       cute::Shape<cute::Int<kPart>, cute::Int<S::kBlocks>>{}));
-  Sums sums;  // for each block and phase, the sums of 64 results
+  Sums sums;  // this thread's sums; axis 1 is the block of 64 positions and the phase
 
-  // All threads call it first. sets: the number of different sets of weights, that is groups *
-  // tiles of channels * phases of axes 0 and 1. If there is only one set and it has at most
+  // All threads must call it first. `sets` is the number of different weight sets: groups * tiles
+  // along the output channels * phases of axes 0 and 1. If there is only one set and it has at most
   // kWeights stages, it stays in shared memory.
   template <class Steps>
   CUTE_DEVICE void begin(Storage& storage, Steps const& steps, int stages, int sets) {
@@ -115,12 +124,14 @@ struct Conv : ConvShape<G> {
     __syncthreads();
   }
 
-  // Whether this thread is a producer. Producers and consumers have separate loops over the tiles,
-  // so that neither needs registers for the other's code. No setmaxnreg: 168 registers suffice for
-  // 128 results, and in our tries ptxas 13.0 spilled or ignored it.
+  // Returns whether this thread is a producer. Producers and consumers have separate loops over the
+  // tiles, so that neither needs registers for the other's code. The kernel does not use
+  // setmaxnreg, because 168 registers suffice for 128 results, and in our experiments ptxas 13.0
+  // spilled or ignored it.
   static CUTE_DEVICE bool produces() { return threadIdx.x >= S::kFirstProducer; }
 
-  // Loads the inputs of a tile. The producers may run ahead into the next tile.
+  // Loads the inputs and weights of a tile. Producers may already load the next tile while the
+  // consumers multiply this one.
   template <class Steps>
   CUTE_DEVICE void produce(ConvInput<typename S::Input> const& input, float const* packed,
                            Steps const& steps, ConvTile const& tile, Storage& storage) {
@@ -134,21 +145,22 @@ struct Conv : ConvShape<G> {
     has_weights_ = true;
   }
 
-  // The producers call it after their last tile.
+  // Producers must call it after their last tile. It converts the stages that they copied in
+  // advance.
   CUTE_DEVICE void end(Storage& storage) {
     if constexpr (S::kRaw > 0)
       if (threadIdx.x < S::kFirstProducer + S::kProducers)
         while (started_ > 0) convert<0>(storage);
   }
 
-  // Multiplies a tile.
+  // Consumers call it to multiply a tile. The results are in `sums`.
   template <class Steps>
   CUTE_DEVICE void consume(ConvInput<typename S::Input> const& input, Steps const& steps,
                            ConvTile const& tile, Storage& storage) {
     const int stages = (input.channels + S::kDepth - 1) / S::kDepth, phase = tile.phase;
     cute::clear(sums);
     if (keeps_weights_) weight_ = weight_phase_ = 0;
-    uint64_t *weights = nullptr, *patch = nullptr;  // stages that the last wgmma still reads
+    uint64_t *weights = nullptr, *patch = nullptr;  // barriers of stages that a wgmma still reads
     for (int stage = 0; stage < stages; ++stage) {
       cute::wait_barrier(storage.patch_full[patch_], patch_phase_);
       CUTE_UNROLL
@@ -168,7 +180,7 @@ struct Conv : ConvShape<G> {
           next_weights();
         }
       }
-      release(patch);  // if this stage had no steps, the consumer has not released the previous one
+      release(patch);  // if this stage had no steps, releases the previous stage
       patch = &storage.patch_empty[patch_];
       next_patch();
     }
@@ -184,7 +196,7 @@ struct Conv : ConvShape<G> {
     CUTE_UNROLL
     for (int i = 0; i < kPart * kSums; ++i) any |= lost(sums(i));
     if (!any) return;
-    for (int i = 0; i < kPart * kSums; ++i) {  // not unrolled: this is rare
+    for (int i = 0; i < kPart * kSums; ++i) {  // this loop is not unrolled, because it rarely runs
       float sum = 0;
       CUTE_UNROLL
       for (int j = 0; j < kPart * kSums; ++j) sum = i == j ? sums(j) : sum;
@@ -197,10 +209,11 @@ struct Conv : ConvShape<G> {
     }
   }
 
-  // Reduces over the first `channels` channels. Each of four lanes adds a quarter of them, in order.
+  // Reduces over the first `channels` channels. Four lanes share a position; each adds a quarter of
+  // the channels, in a fixed order.
   template <class Accumulator, bool Replaces, class P, class R, class V>
   CUTE_DEVICE void reduce(Storage& storage, int k, int channels, P&& place, R&& read, V&& value) {
-    // Positions that this thread shares with three other lanes.
+    // The number of positions that this thread shares with three other lanes.
     constexpr int kPlaces = 2 * kSums;
     const int consumer = threadIdx.x / 128, thread = threadIdx.x % 128;
     auto const at = [&](int i) {
@@ -213,7 +226,7 @@ struct Conv : ConvShape<G> {
     CUTE_UNROLL
     for (int i = 0; i < kPlaces; ++i) rows[i] = read(at(i));
     CUTE_UNROLL
-    // Each step takes one channel; this thread has kPlaces of its results.
+    // Each iteration adds one channel. This thread has kPlaces results of it.
     for (int pair = 0; pair < kPart / 2; ++pair) {
       const int channel = pair / 2 * 8 + thread % 4 * 2 + pair % 2, nearest = min(channel, channels - 1);
       CUTE_UNROLL
@@ -221,7 +234,7 @@ struct Conv : ConvShape<G> {
         float& sum = sums(pair / 2 * 4 + i % 2 * 2 + pair % 2, i / 2);
         float const taken = value(sum, rows[i], nearest, at(i));
         if constexpr (Replaces) sum = taken;
-        // A select instead of a branch, so that the reads of several channels overlap.
+        // This is a select instead of a branch, so that the reads of several channels overlap.
         parts[i].add(channel < channels ? taken : Accumulator().value());
       }
     }
@@ -233,29 +246,31 @@ struct Conv : ConvShape<G> {
     __syncwarp();  // later reductions read these values in the same warp
   }
 
-  // The result of the k-th reduction, for use in read() of later reductions, in each_place() and in
-  // write().
+  // Returns the result of reduction number k for a position. Use it in read() of later reductions,
+  // in each_place() and in write().
   static CUTE_DEVICE float row(Storage& storage, int k, int row) { return rows_of(storage, k)[row]; }
 
   // The values of one channel that the epilogue needs.
   using ChannelValues = Pack<float, S::kChannelPitch == 0 ? 1 : S::kChannelPitch>;
 
-  // Keeps f(channel) for a tile's channels. Does nothing if `tile` is the same as in the previous call.
+  // Stores f(channel) for the channels of a tile. Does nothing if `tile` is the same as in the
+  // previous call.
   template <class F>
   CUTE_DEVICE void each_channel(Storage& storage, int tile, F&& f) {
     if (tile == kept_tile_) return;
     kept_tile_ = tile;
-    sync(threadIdx.x / 128);  // all threads have read the values of the previous tile
+    sync(threadIdx.x / 128);  // now all threads have read the values of the previous tile
     for (int c = threadIdx.x % 128; c < G::kTileN; c += 128) channels_of(storage)[c] = f(c);
     sync(threadIdx.x / 128);
   }
 
-  // The values of a channel of the tile.
+  // Returns the values that each_channel() stored for channel c of the tile.
   static CUTE_DEVICE ChannelValues channel(Storage& storage, int c) {
     return channels_of(storage)[c];
   }
 
-  // Calls f(place(x0, x1, x2, row)) once per position, for reductions whose channels share one result.
+  // Calls f(place(x0, x1, x2, row)) once for each position. Use it if all channels of a position
+  // share one result.
   template <class P, class F>
   CUTE_DEVICE void each_place(P&& place, F&& f) const {
     sync(threadIdx.x / 128);
@@ -273,8 +288,8 @@ struct Conv : ConvShape<G> {
     const int consumer = threadIdx.x / 128, thread = threadIdx.x % 128;
     float* shared = storage.results[consumer];
     constexpr int kAcross = S::kAll % 128 == 0 ? 128 : 64;
-    constexpr int kRows = 128 / kAcross;  // channels that the threads write at a time
-    constexpr int kChannels = G::kSlice / kRows;  // of a thread
+    constexpr int kRows = 128 / kAcross;  // number of channels that the threads write at a time
+    constexpr int kChannels = G::kSlice / kRows;  // a slice's channels that a thread writes
     constexpr int kTogether = cute::min(G::kTogether, kChannels);
     const int row = thread / kAcross;
     CUTE_UNROLL
@@ -295,7 +310,8 @@ struct Conv : ConvShape<G> {
         const int e = first + thread % kAcross;
         auto const at =
             call([&](int row, int x0, int x1, int x2) { return place(x0, x1, x2, row); }, e);
-        // Not unrolled: the code of a long epilogue would not fit the instruction cache.
+        // This loop is not unrolled, because the code of a long epilogue would exceed the
+        // instruction cache.
         CUTE_NO_UNROLL
         for (int i = 0; i < kChannels; i += kTogether)
           finish<kTogether>([&](int j) { return shared[((i + j) * kRows + row) * S::kPitch + e]; },
@@ -305,7 +321,8 @@ struct Conv : ConvShape<G> {
   }
 
  private:
-  // Finishes kTogether channels of one position: first all reads, then all values, then all stores.
+  // Writes kTogether channels of one position: first all calls of read(), then value(), then
+  // store().
   template <int kTogether, class T, class C, class A, class R, class V, class F>
   static CUTE_DEVICE void finish(T&& sum, C&& channel, A const& at, R&& read, V&& value, F&& store) {
     decltype(read(0, at)) more[kTogether];
@@ -322,14 +339,15 @@ struct Conv : ConvShape<G> {
     return G::kProducts == 3 ? parts_lost(sum) : sum != sum;
   }
 
-  // The offset at which a thread stages result i (0 to 3) of eight channels, ordered by channel,
-  // then by position.
+  // Returns the offset in shared memory of result i (0 to 3) of a thread for eight channels. The
+  // order is channel, then position.
   static CUTE_DEVICE int staged(int sum, int i, int thread) {
     return (thread % 4 * 2 + i % 2) * S::kPitch + line_place(sum, i / 2, thread);
   }
 
-  // The position, in the consumer's rows, of results 0 and 1 (half 0) or 2 and 3 (half 1) of each
-  // four results of a thread.
+  // Each four results of a thread are two channels of two positions. Returns the index of the
+  // position of results 0 and 1 (half 0) or of results 2 and 3 (half 1) among the consumer's
+  // positions.
   static CUTE_DEVICE int line_place(int sum, int half, int thread) {
     const int block = sum / L::kPhases2, phase = sum % L::kPhases2, run = thread / 32 * 2 + half;
     const int down = block / S::kLineBlocks * S::kDown + (S::kWide ? 0 : run),
@@ -345,7 +363,8 @@ struct Conv : ConvShape<G> {
     return reinterpret_cast<ChannelValues*>(rows_of(storage, G::kRowValues));
   }
 
-  // Calls f(at, x0, x1, x2) with the coordinates in the tile of position `at` of the consumer's rows.
+  // Calls f(at, x0, x1, x2) with the coordinates in the tile of the consumer's position number
+  // `at`.
   template <class F>
   static CUTE_DEVICE auto call(F&& f, int at) {
     const int block = int(threadIdx.x) / 128 * S::kBlocks, line = at / S::kLine,
@@ -380,7 +399,8 @@ struct Conv : ConvShape<G> {
     }
   }
 
-  // Converts the oldest stage that was copied ahead; Left: stages that may still be on their way.
+  // Converts the oldest stage that the producers copied in advance. The copies of the newest Left
+  // stages may still be in flight.
   template <int Left>
   CUTE_DEVICE void convert(Storage& storage) {
     cute::cp_async_wait<Left>();
@@ -393,7 +413,7 @@ struct Conv : ConvShape<G> {
     --started_;
   }
 
-  // Copies the weights of a tile's phases, stage by stage. A stage has weights of one phase.
+  // Copies the weights of a tile stage by stage. All weights of a stage are for the same phase.
   template <class Steps>
   CUTE_DEVICE void copy(float const* from, Steps const& steps, int phase, Storage& storage) {
     for (int f = phase * L::kPhases2; f < (phase + 1) * L::kPhases2; ++f)
@@ -414,7 +434,7 @@ struct Conv : ConvShape<G> {
     if (threadIdx.x % 32 == 0) cute::arrive_barrier(*empty);
   }
 
-  // Multiplies a stage of weights, starting from zero, and adds the result to the sums.
+  // Multiplies with a stage of weights, starting from sums of zero, and adds these sums to `sums`.
   template <class Steps>
   CUTE_DEVICE void promote(Steps const& steps, int first, Storage& storage, int phase) {
     Partial partial;
@@ -429,8 +449,8 @@ struct Conv : ConvShape<G> {
     }
   }
 
-  // Issues the steps of a stage of weights for all blocks of the consumer. `to` holds the sums of
-  // all phases or, with three products, the partial sums of one phase, which start from zero.
+  // Issues the wgmma instructions of a stage of weights for all blocks of the consumer. `to` holds
+  // the sums of all phases or, with three products, partial sums of one phase that start from zero.
   template <class Steps, class To>
   CUTE_DEVICE void multiply(Steps const& steps, int first, Storage& storage, int phase, To& to) {
     constexpr bool kFromZero = S::kTerms == 2;
@@ -466,18 +486,18 @@ struct Conv : ConvShape<G> {
     cute::warpgroup_commit_batch();
   }
 
-  // The offset of a block in a box, in cells.
+  // Returns the offset of a block in its box, in cells.
   static CUTE_DEVICE int origin(int block) {
     const int x = block % S::kBlocksX * S::kAcross, y = block / S::kBlocksX % S::kBlocksY * S::kDown,
               z = block / (S::kBlocksX * S::kBlocksY);
     return (z * L::kSize1 + y) * L::kSize2 + x;
   }
-  // The distance from eight results to the next eight, in cells.
+  // Returns the distance from the cells of eight positions to those of the next eight, in cells.
   static constexpr CUTE_DEVICE int rows() { return S::kWide ? 8 : L::kSize2; }
 
-  // Returns the descriptor of an operand without swizzle, in units of 16 bytes. The low half of start
-  // is its address, the high half the distance between its two cells. distance: from eight rows to
-  // the next eight.
+  // Returns the descriptor of an operand without swizzle. All arguments count units of 16 bytes.
+  // The low half of `start` is the address, the high half the distance between the two cells of a
+  // step. `distance` is the distance from eight rows to the next eight.
   static CUTE_DEVICE auto operand(uint32_t start, uint32_t distance) {
     cute::GmmaDescriptor descriptor;
     descriptor.desc_ = uint64_t(distance) << 32 | start;
@@ -492,14 +512,14 @@ struct Conv : ConvShape<G> {
     if (++weight_ == G::kWeights) weight_ = 0, weight_phase_ ^= 1;
   }
 
-  int patch_ = 0, patch_phase_ = 0, weight_ = 0, weight_phase_ = 0;  // in the rings
-  int raw_ = 0, started_ = 0;  // the next slot of copies ahead, and stages not converted yet
+  int patch_ = 0, patch_phase_ = 0, weight_ = 0, weight_phase_ = 0;  // positions in the rings
+  int raw_ = 0, started_ = 0;  // next buffer of Storage::raw; number of unconverted stages
   int kept_tile_ = -1;
   bool keeps_weights_ = false, has_weights_ = false;
 };
 
-// The element of channel c at the position whose channel 0 is at `offset`. The distance between
-// channels is `bytes`, less than 4 GiB.
+// Returns the element of channel c at the position whose channel 0 is at `offset`. The distance
+// between channels is `bytes`, which must be less than 4 GiB.
 template <class T>
 CUTE_DEVICE T& conv_channel(T* data, int64_t offset, int c, int64_t bytes) {
   using Byte = cute::conditional_t<cute::is_const_v<T>, char const, char>;
@@ -507,7 +527,8 @@ CUTE_DEVICE T& conv_channel(T* data, int64_t offset, int c, int64_t bytes) {
                                uint64_t(unsigned(c)) * unsigned(bytes));
 }
 
-// Computes one result in float on the CUDA cores. weight(input channel, k0, k1, k2) returns a weight.
+// Computes one result in float on the CUDA cores. The function weight(input channel, k0, k1, k2)
+// must return a weight.
 template <class G, class F>
 CUTE_DEVICE float conv_once(ConvInput<typename G::Input> const& input, int64_t image, int group,
                             int y0, int y1, int y2, F&& weight) {
@@ -515,7 +536,7 @@ CUTE_DEVICE float conv_once(ConvInput<typename G::Input> const& input, int64_t i
   using Round = ConvElement<typename G::Element>;
   typename G::Input const* from = input.data + image * input.image_stride +
                                   int64_t(group) * input.channels * input.channel_stride;
-  auto source = [](int axis, int y, int tap) {  // -1: none
+  auto source = [](int axis, int y, int tap) {  // returns the input position, or -1 if none
     const ConvAxis a = G::axis(axis);
     const int distance = tap * (axis == 2 ? G::kDilationX : a.dilation);
     if (!a.transposed) return y * a.stride - a.padding + distance;
@@ -541,8 +562,9 @@ CUTE_DEVICE float conv_once(ConvInput<typename G::Input> const& input, int64_t i
   return sum;
 }
 
-// Returns element `index` of the packed weights. weight(group, channel out, channel in, k0, k1, k2) reads one.
-// Packed order: group, tile of channels, stage of the depth, step, term, cell, channel, element of the cell.
+// Returns element `index` of the packed weights. The function weight(group, channel out, channel
+// in, k0, k1, k2) must return an unpacked weight. The packed order is group, tile of channels,
+// stage of the depth, step, term, cell, channel, element of the cell.
 template <class G, class Steps, class F>
 CUTE_DEVICE typename G::Element pack_weights(Steps const& steps, int64_t index, int tiles,
                                              int stages, int channels_out, int channels_in,

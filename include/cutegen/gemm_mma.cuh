@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix product on the tensor cores (sm_80 atoms): C(m, n) = sum over k of A(m, k) * B(n, k).
 //
-// Contract: has the functions of SimtGemm (gemm_simt.cuh). The product multiplies Element
-// (tfloat32_t, half_t, bfloat16_t) and sums in float. If both operands already have Element's bits
-// and Stages > 2, asynchronous copies load Stages - 1 tiles ahead. Otherwise registers hold the
-// next tile and convert it. Shared tiles keep the order of the operand in memory; a swizzle avoids
-// bank conflicts in both orders.
+// Contract: MmaGemm has the same functions as SimtGemm (gemm_simt.cuh). It multiplies values of
+// type Element (tfloat32_t, half_t or bfloat16_t) and adds products in float. If neither operand
+// needs a conversion to Element and Stages > 2, asynchronous copies load Stages - 1 tiles in
+// advance. Otherwise the threads load the next tile into registers and convert it. A tile has the
+// same memory order in shared memory as in global memory. A swizzle avoids bank conflicts in both
+// possible orders.
 //
 // Example: Gemm gemm; gemm.run(A, B, tile, 0, tiles, storage);
 //          gemm.each<2>(tile, [&](float const (&c)[2], int m, int n) { ... });
@@ -15,7 +16,7 @@
 
 namespace cutegen {
 
-// The tensor core instruction for an element type.
+// Selects the tensor core instruction for an element type.
 template <class Element>
 struct MmaOf;
 template <>
@@ -31,10 +32,10 @@ struct MmaOf<cute::bfloat16_t> {
   using Op = cute::SM80_16x8x16_F32BF16BF16F32_TN;
 };
 
-// Tiles of Rows x Depth. The swizzle avoids bank conflicts in two kinds of reads: eight rows of 16
-// bytes (along the depth), or eight neighbours in each of four or eight lines (across the depth).
-// Its pattern repeats after kRowPeriod rows and kDepthPeriod of the depth, so whole periods are
-// constant offsets.
+// Tiles of Rows x Depth in shared memory. If the tile is contiguous along the depth, a warp reads
+// 16 bytes from each of eight rows at a time. Otherwise it reads eight neighbouring elements from
+// each of four or eight lines. The swizzle avoids bank conflicts in both cases. Its pattern repeats
+// after kRowPeriod rows and kDepthPeriod depth elements, so whole periods are constant offsets.
 template <class Element, int Rows, int Depth, int Stages, bool AlongDepth>
 struct SwizzledTile {
   static constexpr int kRows = Rows, kDepth = Depth, kElements = Rows * Depth * Stages;
@@ -64,14 +65,14 @@ template <class Element, class TA, class TB, int TileM, int TileN, int TileK, in
           int Stages, int VectorA, int VectorB, bool DepthA, bool DepthB>
 struct MmaGemm {
   using Op = typename MmaOf<Element>::Op;
-  // The warps are arranged in 2 rows (1 row below 128 threads); each warp computes neighbouring
-  // blocks of 16 x 8 results.
+  // The warps cover the tile in 2 rows (in 1 row if there are fewer than 128 threads). In each row,
+  // neighbouring warps compute neighbouring blocks of 16 x 8 results.
   static constexpr int kDown = Threads >= 128 ? 2 : 1, kAcross = Threads / 32 / kDown;
   using Mma =
       cute::TiledMMA<cute::MMA_Atom<Op>,
                      cute::Layout<cute::Shape<cute::Int<kDown>, cute::Int<kAcross>, cute::_1>>>;
   static constexpr int kBlocksM = TileM / (16 * kDown), kBlocksN = TileN / (8 * kAcross);
-  static constexpr int kEight = 16 / sizeof(Element);  // half the depth of an instruction
+  static constexpr int kEight = 16 / sizeof(Element);  // half of an instruction's depth, in elements
   static_assert(TileM % (16 * kDown) == 0 && TileN % (16 * kAcross) == 0 &&
                 TileK % (2 * kEight) == 0);
 
@@ -85,7 +86,7 @@ struct MmaGemm {
     alignas(128) Element b[SharedB::kElements];
   };
 
-  // An asynchronous copy moves 4, 8 or 16 bytes.
+  // True if an asynchronous copy, which moves 4, 8 or 16 bytes, can load vectors of type T.
   template <class T, int Vector>
   static constexpr bool kAsIs =
       (cute::is_same_v<T, Element> ||
@@ -109,7 +110,7 @@ struct MmaGemm {
       by_registers<Stages>(load_a, load_b, first, last, multiply_stage);
   }
 
-  // Calls f(results, m, n) for every run of V neighbours along n; V divides 2.
+  // Calls f(results, m, n) for every V neighbouring results along n; V must divide 2.
   template <int V, class F>
   CUTE_DEVICE void each(TileIndex tile, F&& f) const {
     const int m = tile.m * TileM + 16 * warp_m() + lane() / 4;
@@ -137,7 +138,7 @@ struct MmaGemm {
   CUTE_DEVICE void multiply(Storage const& storage, int stage) {
     CUTE_UNROLL
     for (int k = 0; k < TileK; k += 2 * kEight) {
-      uint32_t a[kBlocksM][4], b[kBlocksN / 2][4];  // b: operands of two instructions
+      uint32_t a[kBlocksM][4], b[kBlocksN / 2][4];  // b[j] holds the operands of two instructions
       CUTE_UNROLL
       for (int i = 0; i < kBlocksM; ++i)
         read<SharedA, DepthA>(storage.a, 16 * warp_m(), 16 * kDown * i, 8, lane() / 8 % 2,
@@ -151,16 +152,17 @@ struct MmaGemm {
     }
   }
 
-  // Views registers as an operand of TiledMMA: (values of an instruction, instruction).
+  // Returns a view of registers as an operand of TiledMMA, with the axes (value of an instruction,
+  // instruction).
   template <int Values, int Blocks>
   static CUTE_DEVICE auto fragment(uint32_t* registers) {
     return cute::make_tensor(cute::recast_ptr<Element>(registers),
                              cute::Layout<cute::Shape<cute::Int<Values>, cute::Int<Blocks>>>{});
   }
 
-  // Reads four blocks, each of eight rows and kEight elements of the depth, which are `step` rows
-  // apart. Lanes 8i to 8i + 7 have the addresses of block i; `down` and `deep` say which block this
-  // lane addresses.
+  // Reads four blocks of eight rows and kEight depth elements each. Two of the blocks lie `step`
+  // rows below the others. Lanes 8i to 8i + 7 pass the addresses of block i to the instruction;
+  // `down` and `deep` (0 or 1) are the row and depth position of this lane's block.
   template <class Shared, bool Along>
   static CUTE_DEVICE void read(Element const* shared, int row, int more_rows, int step, int down,
                                int deep, int k, int stage, uint32_t (&to)[4]) {
@@ -175,8 +177,8 @@ struct MmaGemm {
           shared + Shared::at(row + step * down, more_rows, kEight * deep + lane() % 8, k, stage);
       cute::SM75_U16x8_LDSM_T::copy(*reinterpret_cast<Four const*>(from), to[0], to[1], to[2],
                                     to[3]);
-    } else {                              // ldmatrix transposes 16-bit elements only
-      const bool down_first = step == 8;  // A: the next rows come before the next depth
+    } else {                              // ldmatrix can transpose only 16-bit elements
+      const bool down_first = step == 8;  // operand A: block 1 is below block 0, not deeper
       CUTE_UNROLL
       for (int block = 0; block < 4; ++block) {
         const int rows = down_first ? block % 2 : block / 2;

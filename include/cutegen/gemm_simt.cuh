@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix product in float32 on the CUDA cores: C(m, n) = sum over k of A(m, k) * B(n, k).
 //
-// Contract: one CTA computes a tile of TileM x TileN over the depth tiles [first, last). Sizes are
-// arbitrary. If both operands are float and Stages > 1, asynchronous copies load Stages - 1 tiles
-// ahead. Otherwise registers hold the next tile and convert it. A thread holds blocks of 4 x 4
-// results.
+// Contract: one CTA computes a tile of TileM x TileN results; run() adds the products of the depth
+// tiles [first, last). Sizes are arbitrary. If both operands are float and Stages > 1, asynchronous
+// copies load Stages - 1 tiles in advance. Otherwise the threads load the next tile into registers
+// and convert it. A thread holds blocks of 4 x 4 results.
 //
 // Example: Gemm gemm; gemm.run(A, B, tile, 0, tiles, storage);
 //          gemm.each<4>(tile, [&](float const (&c)[4], int m, int n) { ... });
@@ -14,9 +14,9 @@
 
 namespace cutegen {
 
-// A tile in which neighbouring elements belong to neighbouring rows. If the loader transposes the
-// tile (Turned), neighbouring threads write kLine words apart; four words of padding then avoid
-// bank conflicts.
+// A tile in shared memory in which the elements of neighbouring rows are contiguous. If the loader
+// transposes the tile (Turned), neighbouring threads write to addresses that are kLine words apart.
+// Four words of padding then avoid bank conflicts.
 template <int Rows, int Depth, int Stages, bool Turned>
 struct PaddedTile {
   static constexpr int kRows = Rows, kDepth = Depth, kLine = Rows + 4 * Turned;
@@ -32,8 +32,8 @@ struct PaddedTile {
 template <class TA, class TB, int TileM, int TileN, int TileK, int Threads, int Stages, int VectorA,
           int VectorB, bool DepthA, bool DepthB>
 struct SimtGemm {
-  // The lanes of a warp are arranged as 8 x 4, which needs few reads of shared memory and has no
-  // bank conflicts.
+  // The 32 lanes of a warp cover 8 x 4 blocks of results. This arrangement needs few reads of
+  // shared memory and has no bank conflicts.
   static constexpr int kAcross = TileN / 4 < 16 ? TileN / 4 : 16, kDown = Threads / kAcross;
   static constexpr int kBlocksM = TileM / (4 * kDown), kBlocksN = TileN / (4 * kAcross);
   static_assert(TileM % (4 * kDown) == 0 && TileN % (4 * kAcross) == 0 && kDown % 8 == 0);
@@ -51,8 +51,8 @@ struct SimtGemm {
   struct alignas(16) Storage {
     float a[SharedA::kElements], b[SharedB::kElements];
   };
-  // An asynchronous copy keeps the elements of a vector together: to transpose a tile, it copies
-  // single elements.
+  // An asynchronous copy cannot separate the elements of a vector. If it transposes a tile, each
+  // copy therefore moves a single element.
   static constexpr bool kAsync =
       Stages > 1 && cute::is_same_v<TA, float> && cute::is_same_v<TB, float>;
   static constexpr int kVectorA = kAsync && DepthA ? 1 : VectorA;
@@ -74,7 +74,7 @@ struct SimtGemm {
       by_registers<Stages>(load_a, load_b, first, last, multiply_stage);
   }
 
-  // Calls f(results, m, n) for every run of V neighbours along n; V divides 4.
+  // Calls f(results, m, n) for every V neighbouring results along n; V must divide 4.
   template <int V, class F>
   CUTE_DEVICE void each(TileIndex tile, F&& f) const {
     const int m = tile.m * TileM + 4 * lane_m(), n = tile.n * TileN + 4 * lane_n();
@@ -105,7 +105,7 @@ struct SimtGemm {
     }
   }
 
-  // Reads blocks of four neighbours, `step` apart.
+  // Reads blocks of four neighbouring floats. The blocks lie `step` floats apart.
   template <class To>
   static CUTE_DEVICE void read(float const* from, int step, To& to) {
     CUTE_UNROLL

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Skinny matrix product that streams its weights: C(m, n) = sum over k of A(m, k) * W(n, k), for few rows m.
+// Matrix product for few rows m, limited by the reads of the weights: C(m, n) = sum over k of
+// A(m, k) * W(n, k).
 //
-// Contract: W lies along the depth, in 16-bit, 8-bit or 4-bit elements (class W below). Each weight is read
-// once, 16 bytes at a time, expanded to Element in registers and multiplied there by mma.sync. Only A passes
-// through shared memory. A CTA computes TileM x TileN results; its warps share the rows of W and the depth.
-// `scales` and `zeros` (a Grid, one_value or NoGrid) make each weight (w - zero) * scale. Their
-// values may change along the depth only at the ends of 16-byte segments. Scales multiply sums in
-// float32: at the end, or after chunks of 64 bytes. Scales that change within a chunk multiply each
-// weight, rounded to Element. VectorB is 1 if rows of W are not a multiple of 16 bytes long.
+// Contract: W is contiguous along k, with 16-bit, 8-bit or 4-bit elements. A thread reads 16 bytes
+// of W (a segment) at a time, converts them to Element in registers, and multiplies them there by
+// mma.sync. The kernel reads each weight once. Only A passes through shared memory. A CTA computes
+// TileM x TileN results, and its warps divide the rows of W and the depth. Each weight stands for
+// (w - zero) * scale; `scales` and `zeros` are a Grid, one_value() or NoGrid. Their values may
+// change along the depth only at the ends of segments. If scales change at most once per 64 bytes
+// (a chunk), the kernel multiplies float32 sums by them. Otherwise it multiplies each weight and
+// rounds the result to Element. VectorB must be 1 unless each row of W is a multiple of 16 bytes
+// long.
 //
-// A product may add its terms in any order, so each thread multiplies its own 16 bytes of W in
-// consecutive instructions, with A stored in the same order in shared memory. W needs neither
-// shared memory nor shuffles.
+// A product may add its terms in any order. Each thread therefore multiplies its own segment in
+// consecutive instructions, and A lies in shared memory in the same order. W needs no shared memory
+// and no shuffles.
 //
 // Example: Gemm gemm; gemm.run(A, W, tile, 0, tiles, storage, scales, cutegen::NoGrid{});
 //          gemm.each<2>(tile, [&](float const (&c)[2], int m, int n) { ... });
@@ -21,14 +24,15 @@
 
 namespace cutegen {
 
-// Weights of 4 bits, two in a byte: the first one in the low bits, or with HighFirst in the high
-// bits. A weight is its bits minus Zero.
+// Two weights of 4 bits in a byte. The first weight is in the low bits or, with HighFirst, in the
+// high bits. The value of a weight is its bits minus Zero.
 template <int Zero, bool HighFirst>
 struct Nibbles {
   uint8_t both;
 };
 
-// One value for each block of Rows x Depth weights; 0: for all of them.
+// One value for each block of Rows x Depth weights. Rows 0 stands for all rows, Depth 0 for the
+// whole depth.
 template <int Rows, int Depth, class T>
 struct Grid {
   T const* from;
@@ -55,7 +59,7 @@ struct NoGrid {
   CUTE_DEVICE float operator()(int, int) const { return 0.0f; }
 };
 
-// (word & mask) | bits in one instruction; the compiler would use two.
+// Computes (word & Mask) | Bits in one instruction; the compiler would use two.
 template <uint32_t Mask, uint32_t Bits>
 CUTE_DEVICE uint32_t masked(uint32_t word) {
   uint32_t result;
@@ -63,7 +67,7 @@ CUTE_DEVICE uint32_t masked(uint32_t word) {
   return result;
 }
 
-// Arithmetic on two elements in a register.
+// Arithmetic on pairs of 16-bit elements in one register.
 template <class Element>
 struct Halves;
 template <>
@@ -72,8 +76,8 @@ struct Halves<cute::bfloat16_t> {
   static CUTE_DEVICE Pair twice(float x) { return __float2bfloat162_rn(x); }
   static CUTE_DEVICE Pair join(float x, float y) { return __floats2bfloat162_rn(x, y); }
   static CUTE_DEVICE float2 floats(Pair pair) { return __bfloat1622float2(pair); }
-  // Bytes 0 and 2 of a word, signed. The mantissa holds 7 bits, so the sign bit is subtracted
-  // separately.
+  // Converts bytes 0 and 2 of a word, as signed integers. A bfloat16 mantissa holds only 7 bits, so
+  // the function subtracts the value of the sign bit separately.
   static CUTE_DEVICE Pair from_signed(uint32_t bytes) {
     return __hsub2(bits(masked<0x007f007fu, 0x43004300u>(bytes)), bits(masked<0x00800080u, 0x43004300u>(bytes)));
   }
@@ -107,8 +111,8 @@ struct Halves<cute::half_t> {
   }
 };
 
-// How the weights in a word of 4 bytes become pairs of elements. kPairs: pairs in a word. place(p, j): which
-// of the word's weights is element j of pair p.
+// Converts the weights in a word of 4 bytes to kPairs pairs of elements. kNatural is true if the
+// pairs keep the order of the weights.
 template <class Element, class W>
 struct WeightWord {
   using Math = Halves<Element>;
@@ -126,7 +130,7 @@ struct WeightWord {
       to[0] = Math::from_signed(__byte_perm(word, 0, 0x4140));
       to[1] = Math::from_signed(__byte_perm(word, 0, 0x4342));
     } else if constexpr (cute::is_same_v<W, uint8_t>) {
-      const uint32_t less = word ^ 0x80808080u;  // by 128, as signed bytes
+      const uint32_t less = word ^ 0x80808080u;  // subtracts 128, which makes the bytes signed
       to[0] = __hadd2(Math::from_signed(__byte_perm(less, 0, 0x4140)), Math::twice(128.0f));
       to[1] = __hadd2(Math::from_signed(__byte_perm(less, 0, 0x4342)), Math::twice(128.0f));
     } else {
@@ -144,7 +148,7 @@ struct WeightWord<Element, Nibbles<Zero, HighFirst>> {
   static_assert(Zero >= 0 && Zero < 16);
   using Math = Halves<Element>;
   using Pair = typename Math::Pair;
-  static constexpr bool kNatural = false;  // pair p has weights p and p + 4
+  static constexpr bool kNatural = false;  // pair p consists of weights p and p + 4
   static constexpr int kPairs = 4;
   static CUTE_DEVICE void expand(uint32_t word, Pair (&to)[kPairs]) {
     CUTE_UNROLL
@@ -152,7 +156,8 @@ struct WeightWord<Element, Nibbles<Zero, HighFirst>> {
   }
 };
 
-// When a product is scaled: never, once at the end, after each chunk of the depth, or each weight.
+// When the kernel applies scales: never, once at the end, after each chunk of 64 bytes of weights,
+// or to each weight.
 enum class Scaling { none, once, chunks, each };
 template <class Scales, int Chunk>
 struct ScalingOf {
@@ -171,24 +176,24 @@ struct StreamGemm {
   using Word = WeightWord<Element, W>;
   using Math = Halves<Element>;
   using Pair = typename Math::Pair;
-  // Weights in a segment of 16 bytes, its `quarters` of 8 weights each, and weights of a row that a
-  // warp reads at a time.
+  // The number of weights in a segment of 16 bytes, of groups of 8 weights in a segment
+  // (`quarters`), and of weights of one row that a warp reads at a time.
   static constexpr int kSegment = 8 * Word::kPairs, kQuarters = kSegment / 8, kChunk = 4 * kSegment;
-  static constexpr int kBlocksM = TileM / 8;                // instructions along m
-  static constexpr int kBlocksN = TileN % 32 == 0 ? 2 : 1;  // and along n, 16 rows each
+  static constexpr int kBlocksM = TileM / 8;                // a warp's instructions along m
+  static constexpr int kBlocksN = TileN % 32 == 0 ? 2 : 1;  // the same along n, with 16 rows each
   static constexpr int kDown = TileN / (16 * kBlocksN);     // warps along n
-  static constexpr int kDeep = Threads / 32 / kDown;        // warps that share the depth
-  static constexpr int kRounds = TileK / (kChunk * kDeep);  // chunks of a warp in a tile
-  static constexpr int kAhead = kRounds % 2 == 0 ? 2 : 1;   // chunks of W in flight
-  static constexpr int kLine = TileN + 4;  // pitch of partial results, avoids bank conflicts
+  static constexpr int kDeep = Threads / 32 / kDown;        // number of warps that share the depth
+  static constexpr int kRounds = TileK / (kChunk * kDeep);  // chunks that a warp multiplies per tile
+  static constexpr int kAhead = kRounds % 2 == 0 ? 2 : 1;   // chunks that a warp loads in advance
+  static constexpr int kLine = TileN + 4;  // pitch of partial results that avoids bank conflicts
   static_assert(TileM % 8 == 0 && TileN % 16 == 0 && TileK == kRounds * kChunk * kDeep && kRounds > 0);
   static_assert(kDown * kDeep * 32 == Threads && VectorA <= 8);
 
-  // A goes to shared memory by cp.async if it needs neither a conversion nor another order.
+  // The kernel copies A by cp.async if A needs no conversion and no other order of its elements.
   static constexpr bool kAsync = Word::kNatural && VectorA == 8 && cute::is_same_v<TA, Element>;
 
   union alignas(128) Storage {
-    uint4 a[2][TileM * TileK / 8];  // a tile arrives while the other one is multiplied
+    uint4 a[2][TileM * TileK / 8];  // one tile arrives while the warps multiply the other one
     float part[kDeep][TileM][kLine];
   };
 
@@ -225,7 +230,7 @@ struct StreamGemm {
         }
       }
       cute::cp_async_wait<0>();
-      __syncthreads();  // all warps are done with this tile of A, and the next one has arrived
+      __syncthreads();  // now all warps have read this tile of A, and the next one has arrived
     }
     CUTE_UNROLL
     for (int i = 0; i < kBlocksN; ++i) {
@@ -248,8 +253,8 @@ struct StreamGemm {
     __syncthreads();
   }
 
-  // Calls f(results, m, n) for every run of V neighbours along n; V divides 8. Adds the parts of the depth in
-  // a fixed order.
+  // Calls f(results, m, n) for every V neighbouring results along n; V must divide 8. It adds the
+  // partial results of the warps that share the depth in a fixed order.
   template <int V, class F>
   CUTE_DEVICE void each(TileIndex tile, F&& f) const {
     constexpr int kRuns = TileN / V;
@@ -269,7 +274,7 @@ struct StreamGemm {
   template <class Scales>
   static constexpr Scaling kScaling = ScalingOf<Scales, kChunk>::value;
 
-  // One chunk: 16 bytes of each of the thread's rows, with their scales and zeros.
+  // A thread's part of one chunk: 16 bytes of each of its rows, with their scales and zeros.
   struct Weights {
     uint32_t words[kBlocksN][2][4];
     float scale[kBlocksN][2], zero[kBlocksN][2];
@@ -279,8 +284,8 @@ struct StreamGemm {
   static CUTE_DEVICE int warp_down() { return threadIdx.x / 32 % kDown; }
   static CUTE_DEVICE int warp_deep() { return threadIdx.x / 32 / kDown; }
 
-  // Rows beyond the edge repeat the last one, because nobody reads their results. Beyond the end of
-  // the depth, weights and A are zero.
+  // Beyond the last row, the thread loads the last row again, because no one uses these results.
+  // Beyond the end of the depth, weights and A are zero.
   template <class B, class Scales, class Zeros>
   static CUTE_DEVICE void load(B const& weights, int row, int rows, int k, int end, Scales const& scales,
                                Zeros const& zeros, Weights& to) {
@@ -303,7 +308,7 @@ struct StreamGemm {
     }
   }
 
-  // `left`: weights up to the end of the row.
+  // Loads the 16 bytes at `from`. `left` is the number of weights up to the end of the row.
   static CUTE_DEVICE void load_segment(char const* from, int left, uint32_t (&words)[4]) {
     if constexpr (VectorB > 1) {
       asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -320,8 +325,8 @@ struct StreamGemm {
     }
   }
 
-  // Puts a tile of A into shared memory in the order in which multiply() reads it: for each quarter of the
-  // threads' segments and each 8 rows, 16 bytes for each lane.
+  // Copies a tile of A to shared memory in the order in which multiply() reads it. For each group
+  // of 8 weights of a segment and each 8 rows, 16 bytes for each lane are contiguous.
   template <class A>
   static CUTE_DEVICE void put(A const& a, int first_row, int begin, uint4* to) {
     const int rows = cute::size<0>(a), depth = cute::size<1>(a);
@@ -340,7 +345,8 @@ struct StreamGemm {
     }
   }
 
-  // 8 neighbours of a row of A in the order of the weights' pairs. Beyond the edges they are zero.
+  // Returns 8 neighbouring elements of a row of A, in the order in which WeightWord pairs the
+  // weights. Elements beyond the edges are zero.
   template <class A>
   static CUTE_DEVICE uint4 eight_of(A const& a, int m, int k) {
     Pack<Element, 8> eight;
@@ -351,7 +357,7 @@ struct StreamGemm {
         some = *reinterpret_cast<Pack<TA, VectorA> const*>(&a(m, k + e));
       CUTE_UNROLL
       for (int j = 0; j < VectorA; ++j) {
-        const int w = e + j;  // its place among the eight
+        const int w = e + j;  // index of the element among the eight
         Element& to = eight.element[Word::kNatural ? w : w % 4 * 2 + w / 4];
         if constexpr (cute::is_same_v<TA, Element>)
           to = some.element[j];
@@ -364,13 +370,14 @@ struct StreamGemm {
     return packed;
   }
 
-  // Saves registers: with few rows of A, holds all sums of a chunk and the pairs of one quarter;
-  // else one sum and all pairs.
+  // Multiplies one chunk with few registers. If A has few rows, the thread holds all sums of the
+  // chunk, but the converted weights of one quarter. Otherwise it holds one block's sums and all
+  // weights.
   template <class Scales, class Zeros>
   static CUTE_DEVICE void multiply(Weights const& w, uint4 const* a, float (&results)[kBlocksN][kBlocksM][4]) {
     constexpr bool kChunks = kScaling<Scales> == Scaling::chunks, kFew = kBlocksM <= 2;
-    constexpr int kOnce = kFew ? 1 : kQuarters, kSteps = kQuarters / kOnce;  // quarters expanded together
-    constexpr int kSums = kFew ? kBlocksM : 1;                                // sums of a chunk at a time
+    constexpr int kOnce = kFew ? 1 : kQuarters, kSteps = kQuarters / kOnce;  // quarters converted together
+    constexpr int kSums = kFew ? kBlocksM : 1;  // blocks whose sums a thread holds at a time
     float chunk[kBlocksN][kSums][4] = {};
     CUTE_UNROLL
     for (int step = 0; step < kSteps; ++step) {
@@ -402,7 +409,8 @@ struct StreamGemm {
     Op::fma(c[0], c[1], c[2], c[3], low[2], high[2], low[3], high[3], x.z, x.w, c[0], c[1], c[2], c[3]);
   }
 
-  // Adds the scaled sums of a chunk, and starts them again at zero.
+  // Multiplies the sums of a chunk by their scales, adds them to the results, and resets them to
+  // zero.
   template <int Sums>
   static CUTE_DEVICE void add(Weights const& w, int j, float (&chunk)[kBlocksN][Sums][4],
                               float (&results)[kBlocksN][kBlocksM][4]) {
@@ -416,7 +424,7 @@ struct StreamGemm {
     }
   }
 
-  // Expands one row's segment, or quarter `step` of it, to pairs.
+  // Converts a segment of one row, or only its quarter number `step`, to pairs of elements.
   template <class Scales, class Zeros, int Pairs>
   static CUTE_DEVICE void expand(Weights const& w, int i, int half, int step, uint32_t (&to)[Pairs]) {
     constexpr int kWords = Pairs / Word::kPairs;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Common parts of the matrix products: the order of tiles, the loader of an operand's tiles into shared
-// memory, and the main loops that overlap loading with multiplying.
+// Code that all matrix products share: the order of tiles, a loader that copies tiles of an operand
+// to shared memory, and main loops that load tiles while they multiply.
 //
-// Contract: an operand is a rank-2 tensor (rows, depth) in global memory, of any size. Elements
-// beyond its edges read as zero. A TileLoader moves tiles with all threads of the CTA. Each access
-// moves Vector neighbouring elements: along the depth if AlongDepth, else along the rows. The
-// address of each vector must be a multiple of Vector elements.
+// Contract: an operand is a rank-2 tensor with the axes (row, depth) in global memory, of any size.
+// Elements beyond its edges read as zero. All threads of the CTA must call the functions of a
+// TileLoader. Each access moves Vector neighbouring elements, along the depth if AlongDepth is
+// true, otherwise along the rows. The address of each vector must be a multiple of Vector elements.
 //
-// Thread layouts are written by hand. TiledCopy would derive the same strides, but that costs a
-// second of compile time for each operand.
+// This file computes by hand which elements each thread copies. CuTe's TiledCopy would derive the
+// same strides, but that costs a second of compile time for each operand.
 //
 // Example: auto load = loader<float, float, Shared, 256, 4, true>(a, tile.m, storage.a);
 //          load.fetch(0); load.put(0);
@@ -23,8 +23,9 @@ struct TileIndex {
   int m, n;
 };
 
-// The tile with number `id` of tiles_m x tiles_n. The order walks eight rows of tiles together, so
-// that CTAs that run at the same time share rows of A and columns of B in the L2 cache.
+// Returns tile number `id` of tiles_m x tiles_n. Consecutive numbers cover eight rows of tiles,
+// column by column, so that CTAs that run at the same time share rows of A and columns of B in the
+// L2 cache.
 CUTE_DEVICE TileIndex tile_index(int id, int tiles_m, int tiles_n) {
   constexpr int kGroup = 8;
   const int group = id / (kGroup * tiles_n), first = group * kGroup;
@@ -32,8 +33,9 @@ CUTE_DEVICE TileIndex tile_index(int id, int tiles_m, int tiles_n) {
   return {first + within % height, within / height};
 }
 
-// Returns which of several products side by side a tile belongs to, and makes tile.n relative to
-// that product. Product p has tiles[p] columns of tiles.
+// If one launch computes several products side by side: returns the index of the product that
+// contains the tile, and makes tile.n relative to this product. Product p has tiles[p] columns of
+// tiles.
 template <int Parts>
 CUTE_DEVICE int part_of(TileIndex& tile, const int (&tiles)[Parts]) {
   int part = 0;
@@ -43,12 +45,12 @@ CUTE_DEVICE int part_of(TileIndex& tile, const int (&tiles)[Parts]) {
   return part;
 }
 
-// How threads cover a tile: neighbouring threads hold neighbouring vectors. For single elements, at
-// most 16 threads lie along the depth (two sectors of float): more cause bank conflicts in a
-// transposed tile.
+// Says which vectors of a tile each thread copies: neighbouring threads copy neighbouring vectors.
+// If Vector is 1, at most 16 threads (two sectors of floats) lie along the depth, because more
+// would cause bank conflicts when they write a transposed tile.
 template <int Rows, int Depth, int Threads, int Vector, bool AlongDepth>
 struct TileThreads {
-  static constexpr int kLine = (AlongDepth ? Depth : Rows) / Vector;  // vectors in a line
+  static constexpr int kLine = (AlongDepth ? Depth : Rows) / Vector;  // vectors in a contiguous line
   static constexpr int kMost = AlongDepth && Vector == 1 ? 16 : Threads;
   static constexpr int kAlong = kLine < kMost ? kLine : kMost, kAcross = Threads / kAlong;
   static constexpr int kRowStep = AlongDepth ? kAcross : kAlong * Vector;
@@ -64,10 +66,11 @@ struct TileThreads {
   }
 };
 
-// There are two ways to load a tile into shared memory: fetch() into registers, then put() with a
-// conversion to Element; or send(), an asynchronous copy. Shared::at(row, more rows, depth, more
-// depth, stage) says where an element lies; the `more` parts are known at compile time.
-// Shared::kWhole: whether the elements of a vector are also neighbours in shared memory.
+// Copies tiles to shared memory in one of two ways. fetch() loads a tile into registers, and put()
+// converts it to Element and stores it. send() copies a tile asynchronously, without conversion.
+// Shared::at(row, more rows, depth, more depth, stage) returns the offset of an element; the `more`
+// arguments are known at compile time. Shared::kWhole is true if a vector stays contiguous in
+// shared memory.
 template <class T, class Element, class Shared, int Threads, int Vector, bool AlongDepth,
           class RowStride, class DepthStride>
 class TileLoader {
@@ -137,7 +140,7 @@ class TileLoader {
     return from_ + i * Place::kRowStep * row_stride_ +
            (int64_t(step) * kDepth + j * Place::kDepthStep) * depth_stride_;
   }
-  // Element v of the vector in step (i, j).
+  // Returns the address in shared memory of element v of this thread's vector (i, j).
   CUTE_DEVICE Element* target(int i, int j, int v, int stage) const {
     return to_ + Shared::at(Place::row(), i * Place::kRowStep, Place::depth(),
                             j * Place::kDepthStep + v, stage);
@@ -146,7 +149,8 @@ class TileLoader {
   T const* from_;
   RowStride row_stride_;
   DepthStride depth_stride_;
-  // Number of rows, and of elements of the depth, from this thread's first element to the edge.
+  // The number of rows and of depth elements from this thread's first element to the operand's
+  // edge.
   int rows_, depth_;
   Element* to_;
   Pack<T, Vector> next_[Rows{}][Depths{}];
@@ -160,8 +164,8 @@ CUTE_DEVICE auto loader(Global const& global, int tile, Element* shared) {
       global, tile, shared);
 }
 
-// Multiplies the tiles [first, last). Meanwhile it loads the next tile into registers. With two
-// stages it needs one barrier for each tile, with one stage two.
+// Multiplies the tiles [first, last). While it multiplies a tile, it loads the next one into
+// registers. It needs one barrier for each tile with two stages, and two barriers with one stage.
 template <int Stages, class LoadA, class LoadB, class Multiply>
 CUTE_DEVICE void by_registers(LoadA& a, LoadB& b, int first, int last, Multiply&& multiply) {
   if (first >= last) return;
@@ -178,7 +182,7 @@ CUTE_DEVICE void by_registers(LoadA& a, LoadB& b, int first, int last, Multiply&
     multiply(stage);
     if (step + 1 < last) {
       if constexpr (Stages == 1)
-        __syncthreads();  // all threads have read the tile that put() overwrites
+        __syncthreads();  // now all threads have read the tile that put() overwrites
       else
         stage = stage + 1 == Stages ? 0 : stage + 1;
       a.put(stage);
@@ -188,7 +192,7 @@ CUTE_DEVICE void by_registers(LoadA& a, LoadB& b, int first, int last, Multiply&
   }
 }
 
-// Multiplies the tiles [first, last). Meanwhile Stages - 1 asynchronous copies are in flight.
+// Multiplies the tiles [first, last). Meanwhile asynchronous copies load the next Stages - 1 tiles.
 template <int Stages, class LoadA, class LoadB, class Multiply>
 CUTE_DEVICE void by_async_copies(LoadA& a, LoadB& b, int first, int last, Multiply&& multiply) {
   auto send = [&](int step, int stage) {
@@ -196,13 +200,13 @@ CUTE_DEVICE void by_async_copies(LoadA& a, LoadB& b, int first, int last, Multip
       a.send(step, stage);
       b.send(step, stage);
     }
-    cute::cp_async_fence();  // one group for each step, because the wait below counts groups
+    cute::cp_async_fence();  // closes a group even after the last tile: the wait counts groups
   };
   CUTE_UNROLL
   for (int s = 0; s + 1 < Stages; ++s) send(first + s, s);
   for (int step = first, stage = 0; step < last; ++step) {
     cute::cp_async_wait<Stages - 2>();
-    __syncthreads();  // the tile has arrived, and all threads are done with the previous one
+    __syncthreads();  // now the tile has arrived, and all threads have read the previous one
     send(step + Stages - 1, stage == 0 ? Stages - 1 : stage - 1);
     multiply(stage);
     stage = stage + 1 == Stages ? 0 : stage + 1;

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix product on Hopper's tensor cores: C(m, n) = sum over k of A(m, k) * B(n, k).
 //
-// Contract: needs sm_90a. The product multiplies Element (half_t, bfloat16_t) and sums in float. The
-// last warpgroup or warp (the producer) loads tiles; the others (the consumers) multiply. The tensor
-// cores read both memory orders of an operand, so the kernel transposes nothing.
+// Contract: needs sm_90a. The kernel multiplies values of type Element (half_t or bfloat16_t) and
+// adds in float. The last warpgroup or warp (the producer) loads tiles, and the other warpgroups
+// (the consumers) multiply. An operand may be contiguous along k or along its rows; the tensor
+// cores read both, so the kernel transposes nothing.
 //
-// load() takes two tensor maps, which describe (along, across, batch): `along` is the contiguous
-// axis. Without maps (Tma false), the producer copies without TMA: any stride, alignment and type.
-// Elements beyond the edges read as zero. A CTA may compute several tiles, one after the other;
-// the producer loads the next tile while the consumers write.
+// If Tma is true, load() takes two tensor maps. Their axes are (along, across, batch), and `along`
+// is the contiguous axis. If Tma is false, load() takes tensors of any stride, alignment and type.
+// Elements beyond the edges read as zero. A CTA may compute several tiles one after the other. The
+// producer then loads the next tile while the consumers write results.
 //
-// With Cluster 2, two CTAs that are neighbours in m share the tiles of B: each loads one half and
-// sends it to both. In this case, use cluster_tile() for the tile of a CTA, and a grid with
+// With Cluster 2, two CTAs whose tiles are neighbours in m share the tiles of B: each loads one
+// half and sends it to both. In this case, compute a CTA's tile with cluster_tile(), and launch
 // kCluster CTAs for each pair of tiles.
 //
-// Groups: a tile holds TileN / Groups columns of each of `Groups` products that share A. Then
-// each() passes c[group][v]: the results of all products at the same place.
+// If Groups is above 1, the kernel multiplies A by several matrices B. A tile then has TileN /
+// Groups columns of each product, and each() passes c[group][v], the results of all products at one
+// position.
 //
-// PingPong: two consumer warpgroups take tiles in turn, each a whole tile, so that one writes its
-// results while the other multiplies. Each consumer must call skips() for every tile of the CTA.
+// If PingPong is true, two consumer warpgroups compute alternate tiles: one writes its results
+// while the other multiplies. Each consumer must call skips() for every tile of the CTA.
 //
-// The producer and the consumers have separate loops over the same tiles, because a producer
+// The producer and the consumers have separate loops over the same tiles, because the producer
 // warpgroup gives most of its registers to the consumers.
 //
 // Example: Gemm gemm; gemm.begin(storage);
@@ -45,15 +47,16 @@
 
 namespace cutegen {
 
-// The tile of CTA `id`. The CTAs of a cluster are neighbours in m.
+// Returns the tile of CTA `id`. The tiles of the CTAs of a cluster are neighbours in m.
 template <int Cluster>
 CUTE_DEVICE TileIndex cluster_tile(int id, int tiles_m, int tiles_n) {
   const TileIndex pair = tile_index(id / Cluster, cute::ceil_div(tiles_m, Cluster), tiles_n);
   return {pair.m * Cluster + id % Cluster, pair.n};
 }
 
-// A tile that wgmma reads: rows of 128 bytes along the contiguous axis, whose eight chunks are
-// swizzled. If the operand is contiguous across the depth, the tile is split into blocks of one row width.
+// The layout in shared memory that wgmma reads. A tile consists of lines of 128 bytes along the
+// contiguous axis, and the eight 16-byte chunks of a line are swizzled. If this axis is not the
+// depth, a tile consists of several blocks side by side, each one line wide.
 template <class Element, int Rows, bool AlongDepth>
 struct LineTile {
   static constexpr int kLine = 128 / sizeof(Element), kDepth = kLine, kChunk = kLine / 8;
@@ -66,12 +69,13 @@ struct LineTile {
                                     cute::Step<cute::_2, cute::_1>>;
   using Layout = decltype(cute::tile_to_shape(
       Atom{}, cute::Shape<cute::Int<Rows>, cute::Int<kDepth>>{}, Order{}));
-  // The offset of a chunk. `along` and `across` count elements; `along` is the contiguous axis.
+  // Returns the offset of a chunk. `along` is its position on the contiguous axis, `across` on the
+  // other axis, in elements.
   static CUTE_DEVICE int at(int along, int across) {
     const int block = AlongDepth ? 0 : along / kLine, chunk = along % kLine / kChunk;
     return block * (kLine * kDepth) + across * kLine + (chunk ^ across % 8) * kChunk;
   }
-  // Describes the operand of an instruction for kRows rows.
+  // Returns the descriptor of the first instruction's operand, which has kRows rows.
   template <int kRows>
   static CUTE_DEVICE cute::SM90::GMMA::DescriptorIterator descriptor(Element const* tile) {
     auto whole = cute::make_tensor(cute::make_smem_ptr(tile), Layout{});
@@ -79,13 +83,13 @@ struct LineTile {
         cute::local_tile(whole, cute::Shape<cute::Int<kRows>, cute::Int<kLine / 4>>{},
                          cute::make_coord(0, 0)))};
   }
-  // The distance between the operands of consecutive instructions along the depth, in units of 16
-  // bytes.
+  // The distance from one instruction's operand to the next along the depth, in units of 16 bytes.
   static constexpr int kStep = AlongDepth ? 2 : kLine / 4 * 128 / 16;
 };
 
-// Each of four lanes holds two columns of each of four groups of 8 columns, at from[first + 4 *
-// group]. Transposes these 4 x 4 pairs, so that each lane gets all 8 columns of one group.
+// Before the call, each of four lanes holds two columns of each of four groups of 8 columns, at
+// from[first + 4 * group]. The function transposes these 4 x 4 pairs by shuffles. Afterwards, each
+// lane holds all 8 columns of one group.
 template <int Size>
 CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to)[8]) {
   CUTE_UNROLL
@@ -94,7 +98,7 @@ CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to
   for (int step = 1; step < 4; step *= 2) {
     const bool upper = threadIdx.x & step;
     CUTE_UNROLL
-    for (int i = 0; i < 4; ++i) {  // for the lower of two pairs of elements
+    for (int i = 0; i < 4; ++i) {  // `low` and `high` are elements of the two pairs to exchange
       const int pair = step == 1 ? i / 2 * 2 : i / 2, low = 2 * pair + i % 2, high = low + 2 * step;
       const float got = __shfl_xor_sync(0xffffffffu, upper ? to[low] : to[high], step);
       to[low] = upper ? got : to[low];
@@ -103,22 +107,22 @@ CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to
   }
 }
 
-// The maps of B, one for each group: the group's columns are rows of the map, from `first` on.
+// One tensor map of B for each product. Column 0 of the product is row `first` of the map.
 template <int Groups>
 struct ColumnMaps {
   cute::TmaDescriptor const* map[Groups];
   int batch[Groups], first[Groups];
 };
 
-// Copies tiles of an operand without TMA. A thread moves chunks of 16 bytes of shared memory, in
-// accesses of Vector elements. A tile has Rows / Groups rows of each of several tensors.
+// Copies tiles of an operand without TMA. A thread fills chunks of 16 bytes in shared memory with
+// accesses of Vector elements. A tile has Rows / Groups rows of each of `Groups` tensors.
 template <class T, class Element, int Rows, int Vector, bool AlongDepth, class RowStride,
           class DepthStride, int Groups = 1>
 class ChunkLoader {
   using Tile = LineTile<Element, Rows, AlongDepth>;
   static constexpr int kGroupRows = Rows / Groups;
   static constexpr int kChunk = Tile::kChunk, kDepth = Tile::kDepth;
-  static constexpr int kAlong = kDepth / kChunk;  // chunks in a line of a block
+  static constexpr int kAlong = kDepth / kChunk;  // number of chunks in a line
   static constexpr int kLines = AlongDepth ? Rows : kDepth, kLineStep = 128 / kAlong;
   static constexpr int kBlocks = AlongDepth ? 1 : Rows / kDepth;
   static constexpr int kBytes = Vector * sizeof(T);
@@ -137,7 +141,7 @@ class ChunkLoader {
     }
   }
 
-  // Copies the next tile. The copies may still be in flight.
+  // Starts to copy the next tile. The copies may still be in flight when the function returns.
   CUTE_DEVICE void send(Element* to) {
     CUTE_UNROLL
     for (int block = 0; block < kBlocks; ++block) {
@@ -159,7 +163,7 @@ class ChunkLoader {
 
   CUTE_DEVICE void move(int along, int across, int group, Element* to) const {
     const int row = (AlongDepth ? across : along) % kGroupRows, depth = AlongDepth ? along : across;
-    const int rows = rows_[group] - row, depths = depth_ - depth;  // left
+    const int rows = rows_[group] - row, depths = depth_ - depth;  // up to the operand's edges
     const int left = (AlongDepth ? rows : depths) > 0 ? (AlongDepth ? depths : rows) : 0;
     T const* from = from_[group] + row * int64_t(row_stride_[group]) +
                     depth * int64_t(depth_stride_[group]);
@@ -185,38 +189,39 @@ class ChunkLoader {
     if constexpr (!kAsync) *reinterpret_cast<Pack<Element, kChunk>*>(to) = chunk;
   }
 
-  int thread_;  // of the producer
+  int thread_;  // index of this thread in the producer
   T const* from_[Groups];
   RowStride row_stride_[Groups];
   DepthStride depth_stride_[Groups];
-  int rows_[Groups], depth_;  // of the operand, from the tile on
+  int rows_[Groups], depth_;  // rows and depth elements from the tile to the operand's edges
 };
 
 template <class Element, class TA, class TB, int TileM, int TileN, int Stages, int VectorA,
           int VectorB, bool DepthA, bool DepthB, bool Tma, int Cluster, int Groups = 1,
           bool PingPong = false>
 struct WgmmaGemm {
-  // Warpgroups that multiply, and those that share one tile.
+  // kConsumers warpgroups multiply, and kSharing of them share one tile.
   static constexpr int kConsumers = TileM == 192 ? 3 : TileM >= 128 || PingPong ? 2 : 1;
   static constexpr int kSharing = PingPong ? 1 : kConsumers;
-  static constexpr int kBlocks = TileM / (64 * kSharing);  // of 64 rows, for a consumer
-  static constexpr int kGroupN = TileN / Groups;             // columns of a group
-  static constexpr int kPart = TileN / 2, kResults = kBlocks * kPart;  // of a thread
-  // CTAs that an SM holds. If it holds one, the producer is a warpgroup, which gives its registers
-  // to the consumers. Consumers come first, because a warpgroup starts at a multiple of four warps.
+  static constexpr int kBlocks = TileM / (64 * kSharing);  // number of 64-row blocks per consumer
+  static constexpr int kGroupN = TileN / Groups;             // columns of one product in a tile
+  static constexpr int kPart = TileN / 2, kResults = kBlocks * kPart;  // results per thread
+  // The number of CTAs that fit on an SM. If only one fits, the producer is a whole warpgroup and
+  // gives its registers to the consumers. Consumers come first, because a warpgroup must start at a
+  // multiple of four warps.
   static constexpr int kResident =
       kResults <= 64 && kConsumers < 3 && !PingPong && (Tma || kConsumers == 1) ? 2 : 1;
-  static constexpr int kProducers = kResident == 2 && Tma ? 32 : 128;  // threads
+  static constexpr int kProducers = kResident == 2 && Tma ? 32 : 128;  // number of producer threads
   static constexpr int kFirstProducer = 128 * kConsumers;
   static constexpr int kThreads = kFirstProducer + kProducers;
-  static constexpr int kVector = 8;  // the largest V of each()
+  static constexpr int kVector = 8;  // the largest V that each() accepts
   static constexpr bool kTma = Tma;
   static constexpr int kCluster = Tma ? Cluster : 1;
   using TileA = LineTile<Element, TileM, DepthA>;
   using TileB = LineTile<Element, TileN, DepthB>;
   static constexpr int kTileK = TileA::kDepth;
   static_assert(TileM % (64 * kSharing) == 0 && TileN <= 256);
-  // A producer without TMA publishes a stage after it has begun the next copy.
+  // Without TMA, the producer signals that a stage is full only after it has started the next copy.
   static_assert(Stages >= (Tma ? 2 : 3));
   static_assert(kResults <= (kConsumers == 3 ? 96 : 128) && (!PingPong || TileM <= 128) && kGroupN % (DepthB ? 32 : 64) == 0);
   static_assert(sizeof(Element) == 2, "wgmma transposes 16-bit types only");
@@ -228,7 +233,7 @@ struct WgmmaGemm {
   struct alignas(1024) Storage {
     Element a[Stages][TileA::kElements], b[Stages][TileB::kElements];
     uint64_t full[Stages], empty[Stages];
-    uint64_t order[2];  // PingPong: the consumer may multiply its next tile
+    uint64_t order[2];  // with PingPong: barrier i lets consumer i multiply its next tile
   };
 
   float results[kBlocks][kPart];
@@ -248,8 +253,8 @@ struct WgmmaGemm {
   }
 
   static CUTE_DEVICE bool produces() { return threadIdx.x >= kFirstProducer; }
-  // The producer and the consumers must call these before their loops. A thread has 168 registers
-  // at launch (128 with three consumers).
+  // The producer must call start_loading() before its loop, and the consumers start_multiplying().
+  // At launch, each thread has 168 registers (128 with three consumers).
   static CUTE_DEVICE void start_loading() {
     if constexpr (kGives) cutlass::arch::warpgroup_reg_dealloc<kKept>();
   }
@@ -257,8 +262,8 @@ struct WgmmaGemm {
     if constexpr (kGives) cutlass::arch::warpgroup_reg_alloc<kTaken>();
   }
 
-  // Loads the depth tiles [first, last) of one tile. batch_a, batch_b: coordinates along the third
-  // axis of the maps.
+  // Loads the depth tiles [first, last) of one tile. batch_a and batch_b are coordinates on the
+  // third axis of the tensor maps.
   CUTE_DEVICE void load(cute::TmaDescriptor const& a, cute::TmaDescriptor const& b, int batch_a,
                         int batch_b, TileIndex tile, int first, int last, Storage& storage) {
     load(a, ColumnMaps<1>{{&b}, {batch_b}, {0}}, batch_a, tile, first, last, storage);
@@ -281,8 +286,8 @@ struct WgmmaGemm {
     load_by_address(a, b, tile, first, last, storage);
   }
 
-  // Returns true if the other consumer takes this tile, whose depth tiles are [first, last). Consumers
-  // that take turns must call it for each tile, in order.
+  // With PingPong, returns true if the other consumer computes this tile, whose depth tiles are
+  // [first, last). Both consumers must call it for every tile, in the same order.
   CUTE_DEVICE bool skips(int first, int last) {
     static_assert(PingPong);
     const bool own = turn_ % 2 == int(threadIdx.x / 128);
@@ -299,21 +304,23 @@ struct WgmmaGemm {
     consume(first, last, storage);
   }
 
-  // All threads must call this last, because a neighbour may still signal this CTA.
+  // All threads must call this last. In a cluster, it keeps the CTA alive while the other CTA may
+  // still signal its barriers.
   CUTE_DEVICE void end() {
     if constexpr (kCluster > 1) cute::cluster_sync();
   }
 
-  // Calls f(results, m, n) for every run of V neighbours along n; V is 1, 2 or 8. All threads of a
-  // warp must call it.
+  // Calls f(results, m, n) for every V neighbouring results along n; V is 1, 2 or 8. All threads of
+  // a warp must call it.
   template <int V, class F>
   CUTE_DEVICE void each(TileIndex tile, F&& f) const {
     each<V>(tile, [](int, int) { return 0; },
             [&](auto const& c, int, int m, int n) { f(c, m, n); });
   }
 
-  // Calls f(results, prepared, m, n) with what prepare(m, n) returned. It calls prepare() for several
-  // results before it calls f() for them, so that their loads are in flight together.
+  // Calls f(results, prepared, m, n), and `prepared` is the value that prepare(m, n) returned. It
+  // calls prepare() for several positions before it calls f() for them, so that the loads in
+  // prepare() overlap.
   template <int V, class Prepare, class F>
   CUTE_DEVICE void each(TileIndex tile, Prepare&& prepare, F&& f) const {
     static_assert(V == 1 || V == 2 || V == 8);
@@ -351,16 +358,17 @@ struct WgmmaGemm {
 
  private:
   static constexpr int kTileBytes = int(sizeof(Element)) * (TileA::kElements + TileB::kElements);
-  static constexpr int kGroupPart = kPart / Groups;  // of a thread's results in a block
+  static constexpr int kGroupPart = kPart / Groups;  // a thread's results of one product in a block
 
-  // Which part of a tile's rows this consumer has.
+  // Returns the index of the part of a tile's rows that this consumer computes.
   static CUTE_DEVICE int part() { return PingPong ? 0 : threadIdx.x / 128; }
 
-  // The first result of a step in which each thread gets eight neighbours. The step covers 32 columns
-  // of one of the thread's two rows.
+  // For each<8>(): returns the argument `first` of gather_columns(). One call of gather_columns()
+  // covers 32 columns of one of the thread's two rows.
   static CUTE_DEVICE int first_of_eight(int i) { return i / 16 * 16 + i / 8 % 2 * 2; }
 
-  // The place of the run of V results that begins at result i of a block.
+  // Returns row and column of the first of the V results that each<V>() passes for result i of a
+  // block.
   template <int V>
   static CUTE_DEVICE TileIndex place(TileIndex tile, int block, int i) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -395,8 +403,8 @@ struct WgmmaGemm {
     }
   }
 
-  // Loads part `part` of the rows from `top` on. With several Parts, sends it to all CTAs of the
-  // cluster.
+  // Divides Rows rows, which begin at row `top`, into Parts parts and loads part number `part`. If
+  // Parts is above 1, TMA sends the part to all CTAs of the cluster.
   template <class Tile, int Rows, int Parts, bool AlongDepth>
   static CUTE_DEVICE void load(cute::TmaDescriptor const& map, Element* to, uint64_t& full,
                                int part, int step, int top, int batch) {
@@ -441,9 +449,9 @@ struct WgmmaGemm {
     if (first < last) publish(storage.full[before()]);
   }
 
-  // Tells the consumers that this thread's part of a stage has arrived.
+  // Signals to the consumers that this thread's part of a stage has arrived.
   static CUTE_DEVICE void publish(uint64_t& full) {
-    cute::tma_store_fence();  // wgmma reads through the asynchronous proxy
+    cute::tma_store_fence();  // wgmma reads through the async proxy, which needs this fence
     cute::arrive_barrier(full);
   }
 
@@ -456,7 +464,7 @@ struct WgmmaGemm {
     for (int step = first; step < last; ++step, advance()) {
       cute::wait_barrier(storage.full[stage_], phase_);
       multiply(atom, storage.a[stage_], storage.b[stage_], sums);
-      if (step > first) {  // the previous step is done
+      if (step > first) {  // after this wait, the instructions of the previous step have ended
         cute::warpgroup_wait<1>();
         release(storage.empty[before()]);
       }
@@ -472,10 +480,11 @@ struct WgmmaGemm {
     }
   }
 
-  // Waits until the other consumer has read all stages of the tile before this one. A barrier of a stage
-  // shows only the parity of its phase, so a consumer that waits two phases ahead would not wait.
+  // With PingPong, waits until the other consumer has multiplied the previous tile. Without this
+  // wait, a consumer could be two phases ahead at the barrier of a stage. The barrier distinguishes
+  // only even and odd phases, so it would let the consumer pass too early.
   CUTE_DEVICE void wait_for_turn(Storage& storage) const {
-    const int consumer = threadIdx.x / 128;  // has every second turn
+    const int consumer = threadIdx.x / 128;
     if constexpr (PingPong)
       cute::wait_barrier(storage.order[consumer], (turn_ - 1) / 2 % 2 ^ (consumer == 0));
   }
@@ -513,7 +522,7 @@ struct WgmmaGemm {
     cute::warpgroup_commit_batch();
   }
 
-  // Tells the producers of all CTAs in the cluster that this warp is done with a stage.
+  // Signals to the producers of all CTAs in the cluster that this warp has read a stage.
   static CUTE_DEVICE void release(uint64_t& empty) {
     __syncwarp();
     const int lane = threadIdx.x % 32;
@@ -531,7 +540,7 @@ struct WgmmaGemm {
   }
 
   int stage_ = 0, phase_ = 0;  // this thread's position in the ring of stages
-  int turn_ = 0;               // tiles that skips() saw
+  int turn_ = 0;               // number of calls of skips()
 };
 
 }  // namespace cutegen

@@ -2,23 +2,25 @@
 // Matrix product with float32 accuracy on Hopper's tensor cores: C(m, n) = sum over k of
 // A(m, k) * B(n, k).
 //
-// Contract: needs sm_90a. Each float is the sum of two tf32 values, x = high + low. The product adds
-// low * high + high * low + high * high by wgmma. It omits only low * low, 2^-22 of the result. The
-// tensor cores truncate their sums, so the sum of each depth tile starts at zero, and the CUDA
-// cores add it to the results in float32.
+// Contract: needs sm_90a. The kernel splits each float into two tf32 values, x = high + low, and
+// adds the products low * high, high * low and high * high by wgmma. It omits only low * low, which
+// is at most about 2^-22 of the result. Tensor cores truncate their sums. Therefore the sums of
+// each depth tile start at zero, and the CUDA cores add them to the results in float32.
 //
-// With Products 1 instead of 3, the kernel multiplies in tf32: it rounds both operands to nearest and
-// issues one product. The tensor cores themselves would truncate floats, which biases the results.
+// With Products 1 instead of 3, the kernel rounds both operands to the nearest tf32 value and
+// multiplies them once. Without the rounding, the tensor cores would truncate floats, which biases
+// the results.
 //
-// Two warpgroups (the producers) load tiles; the others (the consumers) multiply. run() returns
-// false in the producers, which are then done. repair() recomputes sums that are NaN or tiny,
-// because infinities, the largest floats and subnormal numbers cannot be split into two tf32
-// values. Sizes and strides are arbitrary. Elements beyond the edges read as zero. TileM and TileN
-// are 64 or 128, TileK is 32, a CTA has kThreads threads.
+// Two warpgroups (the producers) load tiles, and the others (the consumers) multiply. In the
+// producers, run() returns false, and the kernel must then return. In the consumers, repair()
+// recomputes sums that are NaN or tiny, because infinities, the largest floats and subnormal
+// numbers are not the sum of two tf32 values. Sizes and strides are arbitrary. Elements beyond the
+// edges read as zero. TileM and TileN are 64 or 128, TileK is 32, and a CTA has kThreads threads.
 //
-// Groups: a tile holds TileN / Groups columns of each of several products of the same A. run() and
-// repair() then take an array of tensors B, and each() passes c[group][v]: the results of all
-// products at the same place. Three groups need TileN 96 and tensors B that lie along the depth.
+// If Groups is above 1, the kernel multiplies A by several matrices B. A tile then has TileN /
+// Groups columns of each product. The functions run() and repair() take an array of tensors B, and
+// each() passes c[group][v], the results of all products at one position. Three groups need TileN
+// 96 and matrices B that are contiguous along k.
 //
 // Example: Gemm gemm; if (!gemm.run(A, B, tile, 0, tiles, storage)) return;
 //          gemm.repair(A, B, tile, 0, tiles);
@@ -31,8 +33,8 @@
 
 namespace cutegen {
 
-// A tile in the order of memory. The pitch of its rows spreads a warp's reads of 8 rows x 4 depths
-// over all banks.
+// A tile in shared memory with the same order as in global memory. Its pitch spreads a warp's reads
+// of 8 rows x 4 depth elements over all banks.
 template <int Rows, int Depth, bool AlongDepth>
 struct PitchedTile {
   static constexpr int kRows = Rows, kDepth = Depth;
@@ -46,16 +48,17 @@ struct PitchedTile {
   }
 };
 
-// A tile that wgmma reads: K-major in rows of 128 bytes, whose eight chunks are swizzled.
+// The layout in shared memory that wgmma reads: rows of 128 bytes along k, whose eight 16-byte
+// chunks are swizzled.
 template <int Rows>
 struct WgmmaTile {
   static constexpr int kElements = Rows * 32;
   using Element = cute::tfloat32_t;
   using Layout = decltype(cute::tile_to_shape(cute::GMMA::Layout_K_SW128_Atom<Element>{},
                                               cute::Shape<cute::Int<Rows>, cute::_32>{}));
-  // The offset of four neighbours along the depth.
+  // Returns the offset of a chunk, which holds four neighbours along the depth.
   static CUTE_DEVICE int at(int row, int chunk) { return row * 32 + (chunk ^ row % 8) * 4; }
-  // Describes the operand of the tile's first instruction.
+  // Returns the descriptor of the first instruction's operand.
   static CUTE_DEVICE cute::SM90::GMMA::DescriptorIterator descriptor(float const* tile) {
     auto whole = cute::make_tensor(
         cute::make_smem_ptr(reinterpret_cast<Element const*>(tile)), Layout{});
@@ -64,17 +67,19 @@ struct WgmmaTile {
   }
 };
 
-// Loads an operand's tiles into registers and stores their high and low parts (with one product:
-// their tf32 values) in shared memory, in chunks of four neighbours along the depth. Neighbouring
-// threads read neighbours in memory. A tile has Rows / Groups rows of each of several tensors.
+// Loads tiles of an operand into registers, and stores their high and low parts in shared memory.
+// With one product, it stores tf32 values instead. It stores chunks of four neighbours along the
+// depth. Neighbouring threads read neighbouring addresses. A tile has Rows / Groups rows of each of
+// `Groups` tensors.
 template <class T, int Rows, int Threads, int Vector, bool AlongDepth, class RowStride,
           class DepthStride, int Groups = 1>
 class SplitLoader {
   static constexpr int kChunks = Rows * 8 / Threads;
   static constexpr int kGroupRows = Rows / Groups;
-  // A thread whose chunks lie in one row reads one tensor only.
+  // If the operand is contiguous along its rows, all chunks of a thread lie in one row, so the
+  // thread reads only one tensor.
   static constexpr int kTensors = AlongDepth ? Groups : 1;
-  // The distance from one chunk of a thread to its next: in rows, and in chunks along the depth.
+  // The distance from one chunk of a thread to its next one, in rows and in chunks along the depth.
   static constexpr int kRowStep = AlongDepth ? Threads / 8 : 0;
   static constexpr int kChunkStep = AlongDepth ? 0 : Threads / Rows;
 
@@ -96,7 +101,7 @@ class SplitLoader {
     }
   }
 
-  // Reads the next tile.
+  // Loads the next tile into registers.
   CUTE_DEVICE void fetch() {
     if (rows_ >= kGroupRows && depth_ >= 32) read<true>();
     else read<false>();
@@ -122,7 +127,7 @@ class SplitLoader {
   }
 
  private:
-  // Inside: whether the whole tile lies inside the operand.
+  // `Inside` is true if the whole tile lies inside the operand.
   template <bool Inside>
   CUTE_DEVICE void read() {
     CUTE_UNROLL
@@ -146,14 +151,14 @@ class SplitLoader {
     }
   }
 
-  // The first chunk of this thread.
+  // Row and chunk index of this thread's first chunk.
   static CUTE_DEVICE int row() { return AlongDepth ? threadIdx.x / 8 : threadIdx.x % Rows; }
   static CUTE_DEVICE int chunk() { return AlongDepth ? threadIdx.x % 8 : threadIdx.x / Rows; }
 
   T const* from_[kTensors];
   RowStride row_stride_[kTensors];
   DepthStride depth_stride_[kTensors];
-  // Number of rows, and of elements of the depth, from the tile to the edge of the operand.
+  // The number of rows and of depth elements from the tile to the edges of the operand.
   int rows_, depth_;
   float next_[kChunks][4];
 };
@@ -162,17 +167,17 @@ template <class TA, class TB, int TileM, int TileN, int TileK, int Stages, int V
           bool DepthA, bool DepthB, int Products = 3, int Groups = 1>
 struct WgmmaFp32Gemm {
   static_assert(Products == 3 || Products == 1);
-  // The tensor cores read one operand from registers, where it may have any layout, and the other
-  // from shared memory. The producers split the one in shared memory, which is fastest if they read
-  // it along the depth. Turned: A is in shared memory. A thread then has two results of a row,
-  // which several groups cannot share.
+  // The tensor cores read one operand from registers, which allows any memory layout, and the other
+  // one from shared memory. Producers split the operand in shared memory; this is fastest if it is
+  // contiguous along k. If only A is contiguous along k, kTurned puts A into shared memory instead
+  // of B. With several groups, B is always in shared memory.
   static constexpr bool kTurned = DepthA && !DepthB && Groups == 1;
   static constexpr int kRows = kTurned ? TileN : TileM, kColumns = kTurned ? TileM : TileN;
-  static constexpr int kConsumers = kRows / 64;  // warpgroups
-  static constexpr int kProducers = 256;         // threads
+  static constexpr int kConsumers = kRows / 64;  // number of consumer warpgroups
+  static constexpr int kProducers = 256;         // number of producer threads
   static constexpr int kThreads = kProducers + 128 * kConsumers;
-  static constexpr int kVector = kTurned ? 1 : 2;  // neighbouring results of a thread along n
-  static constexpr int kResults = kColumns / 2;    // of a thread
+  static constexpr int kVector = kTurned ? 1 : 2;  // a thread's neighbouring results along n
+  static constexpr int kResults = kColumns / 2;    // number of results per thread
   static constexpr int kGroupN = TileN / Groups, kGroupResults = kResults / Groups;
   static_assert((kRows == 64 || kRows == 128) &&
                 (kColumns == 64 || kColumns == 128 || (kColumns == 96 && Groups == 3)) &&
@@ -191,7 +196,7 @@ struct WgmmaFp32Gemm {
   using Plain = PitchedTile<kRows, TileK, kDepth>;
   using Split = WgmmaTile<kColumns>;
   struct alignas(1024) Storage {
-    float parts[Products == 3 ? 2 : 1][Stages][Split::kElements];  // high, low
+    float parts[Products == 3 ? 2 : 1][Stages][Split::kElements];  // high parts, then low parts
     float plain[Stages * Plain::kElements];
     uint64_t full[Stages], empty[Stages];
   };
@@ -227,8 +232,8 @@ struct WgmmaFp32Gemm {
     return true;
   }
 
-  // Recomputes sums that are NaN (with three products, also tiny sums) in float32 on the CUDA
-  // cores.
+  // Recomputes sums that are NaN in float32 on the CUDA cores. With three products, it also
+  // recomputes tiny sums.
   template <class A, class B>
   CUTE_DEVICE void repair(A const& a, B const& b, TileIndex tile, int first, int last) {
     const B columns[1] = {b};
@@ -241,7 +246,7 @@ struct WgmmaFp32Gemm {
     for (int i = 0; i < kResults; ++i) any |= lost(results[i]);
     if (!any) return;
     const int end = cute::min(last * TileK, int(cute::size<1>(a)));
-    for (int i = 0; i < kResults; ++i) {  // not unrolled: this is rare
+    for (int i = 0; i < kResults; ++i) {  // this loop is not unrolled, because it rarely runs
       float sum = 0;
       CUTE_UNROLL
       for (int j = 0; j < kResults; ++j) sum = i == j ? results[j] : sum;
@@ -256,7 +261,7 @@ struct WgmmaFp32Gemm {
     }
   }
 
-  // Calls f(results, m, n) for every run of V neighbours along n; V divides kVector.
+  // Calls f(results, m, n) for every V neighbouring results along n; V must divide kVector.
   template <int V, class F>
   CUTE_DEVICE void each(TileIndex tile, F&& f) const {
     static_assert(kVector % V == 0);
@@ -277,11 +282,11 @@ struct WgmmaFp32Gemm {
  private:
   static CUTE_DEVICE int lane() { return threadIdx.x % 32; }
   static CUTE_DEVICE bool lost(float sum) { return Products == 3 ? parts_lost(sum) : sum != sum; }
-  // The first row of the tile for which this thread has results.
+  // Returns the first row of the tile for which this thread has results.
   static CUTE_DEVICE int first_row() {
     return (threadIdx.x - kProducers) / 32 * 16 + lane() / 4;
   }
-  // Row and column of this thread's result i of a group.
+  // Returns row and column of result i of this thread (of each group).
   static CUTE_DEVICE TileIndex place(TileIndex tile, int i) {
     const int row = first_row() + i / 2 % 2 * 8, column = i / 4 * 8 + lane() % 4 * 2 + i % 2;
     return {tile.m * TileM + (kTurned ? column : row), tile.n * kGroupN + (kTurned ? row : column)};
@@ -320,9 +325,9 @@ struct WgmmaFp32Gemm {
     else return nullptr;
   }
 
-  // Tells the consumers that this thread's part of a stage has arrived.
+  // Signals to the consumers that this thread's part of a stage has arrived.
   static CUTE_DEVICE void publish(uint64_t& full) {
-    cute::tma_store_fence();  // wgmma reads through the asynchronous proxy
+    cute::tma_store_fence();  // wgmma reads through the async proxy, which needs this fence
     cute::arrive_barrier(full);
   }
 
@@ -351,7 +356,7 @@ struct WgmmaFp32Gemm {
       multiply(high, low, storage, stage, sums);
       const int done = stage;
       if (++stage == Stages) stage = 0, phase ^= 1;
-      if (step + 1 < last) {  // the next operands, while the tensor cores work
+      if (step + 1 < last) {  // reads the next operands while the tensor cores multiply
         cute::wait_barrier(storage.full[stage], phase);
         read(storage.plain, stage, next);
       }
@@ -364,7 +369,7 @@ struct WgmmaFp32Gemm {
     }
   }
 
-  // Reads this thread's part of A for the four wgmma instructions of a stage.
+  // Reads this thread's part of the register operand for the four wgmma instructions of a stage.
   static CUTE_DEVICE void read(float const* plain, int stage, float (&to)[4][4]) {
     CUTE_UNROLL
     for (int k = 0; k < 4; ++k) {
@@ -386,7 +391,7 @@ struct WgmmaFp32Gemm {
     };
     cute::warpgroup_fence_operand(sums);
     cute::warpgroup_arrive();
-    // An instruction takes 32 bytes of the depth, which are two units of a descriptor.
+    // An instruction reads 32 bytes along the depth, and a descriptor counts units of 16 bytes.
     if constexpr (Products == 3) {
       const auto shared_low = Split::descriptor(storage.parts[1][stage]);
       CUTE_UNROLL
@@ -395,8 +400,8 @@ struct WgmmaFp32Gemm {
         add(high(cute::_, k), shared_low + 2 * k);
       }
     }
-    // The large products come last, because each addition to a large sum loses half a unit in the
-    // last place on average.
+    // The large products come last, because each addition to a large sum loses half an ulp on
+    // average.
     CUTE_UNROLL
     for (int k = 0; k < 4; ++k) add(high(cute::_, k), shared_high + 2 * k);
     cute::warpgroup_commit_batch();

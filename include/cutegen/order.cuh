@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of a row in order: finds the first elements of a row one after another, and sorts a row
-// in shared memory.
+// Orders the elements of a row by value, for top-k and sort.
 //
-// Contract: a Key holds a float, a WideKey an integer, and its position in the row (below 2^32 - 1). A greater key comes
-// first: the larger value (with Largest; else the smaller one), then the smaller position. NaN
-// counts as the largest value, and both zeros are equal, as in PyTorch. A default Key comes behind
-// all others. sort_keys() orders `padded` keys, a power of two, with all threads of a CTA.
+// Contract: a Key holds a float and its position in the row; a WideKey holds an integer and its
+// position. Positions must be below 2^32 - 1. A key with a larger value comes first or, if Largest
+// is false, a key with a smaller value. If values are equal, the smaller position comes first. NaN
+// counts as the largest value, and +0 equals -0, as in PyTorch. A default-constructed Key comes
+// after all other keys. The function sort_keys() sorts `padded` keys in shared memory; `padded`
+// must be a power of two, and all threads of the CTA must call the function.
 //
 // Example: Key k = key_of<true>(x, at); combine_row<256>(k, shared); float x = value_of<true>(k);
 #pragma once
@@ -15,7 +16,7 @@
 namespace cutegen {
 
 struct Key {
-  unsigned place = 0, value = 0;  // two words, because keys move between lanes word by word
+  unsigned place = 0, value = 0;  // two 32-bit words, because shuffle_xor() moves 32-bit words
   __device__ __forceinline__ uint64_t whole() const { return uint64_t(value) << 32 | place; }
   __device__ __forceinline__ bool before(Key const& other) const {
     return whole() > other.whole();
@@ -41,7 +42,7 @@ __device__ __forceinline__ float value_of(Key const& key) {
   return __uint_as_float(rising >> 31 ? rising & 0x7fffffffu : ~rising);
 }
 
-// A key of an integer, with 16 bytes.
+// The key for an int64_t value; it has 16 bytes.
 struct WideKey {
   uint64_t value = 0;
   unsigned place = 0, unused = 0;
@@ -65,7 +66,8 @@ __device__ __forceinline__ int64_t value_of(WideKey const& key) {
   return int64_t((Largest ? key.value : ~key.value) ^ kSignBit);
 }
 
-// Merges neighbouring sorted runs of a row, and writes Each keys of the result, from place `at` on.
+// Merges pairs of neighbouring sorted runs of `run` keys each. This call writes only Each keys of
+// the result, from index `at` on, so that many threads can share the merge.
 template <int Each, class K>
 __device__ __forceinline__ void merge_runs(K const* from, K* to, int64_t length, int64_t run, int64_t at) {
   const int64_t begin = at / (2 * run) * (2 * run), skip = at - begin;
@@ -86,9 +88,9 @@ __device__ __forceinline__ void merge_runs(K const* from, K* to, int64_t length,
   }
 }
 
-// A bitonic sort: in each step, every thread compares pairs of keys that lie `apart`. While `apart`
-// is at most 32, the pairs of a warp contain the same 64 keys in every step, so the steps need no
-// barrier of the CTA.
+// Sorts with a bitonic network. In each pass, every thread compares pairs of keys whose indices
+// differ by `apart`. While `apart` is at most 32, each warp works on the same 64 keys in every
+// pass. These passes therefore need no barrier of the whole CTA.
 template <class K>
 __device__ __forceinline__ void sort_keys(K* keys, int padded) {
   __syncthreads();
@@ -96,7 +98,7 @@ __device__ __forceinline__ void sort_keys(K* keys, int padded) {
     for (int apart = size / 2; apart > 0; apart /= 2) {
       for (int pair = threadIdx.x; pair < padded / 2; pair += blockDim.x) {
         const int a = 2 * pair - (pair & (apart - 1)), b = a + apart;
-        const bool falling = (a & size) == 0;  // the greater key first
+        const bool falling = (a & size) == 0;  // true if the greater key comes first
         if (keys[falling ? b : a].before(keys[falling ? a : b])) {
           const K other = keys[a];
           keys[a] = keys[b];

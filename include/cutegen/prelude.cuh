@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that every kernel source may use without an include: fixed-width integers, half types, INFINITY,
-// NAN. The compile server parses this header once, before any candidate.
+// Declares the names that every kernel source may use without an include: fixed-width integers,
+// half types, INFINITY and NAN. The compile server parses this header once, before it compiles any
+// kernel.
 #pragma once
 
 #include <cfloat>
@@ -14,7 +15,8 @@
 #include <cuda/std/limits>
 #include <cuda/std/type_traits>
 
-// Does not include libcu++'s cmath, whose macros (FP_NAN and others) clash with CUTLASS's enumerators.
+// This header does not include libcu++'s cmath, because the macros of cmath (FP_NAN and others)
+// clash with CUTLASS's enumerators.
 #ifndef INFINITY
 #define INFINITY _CUDA_VSTD::numeric_limits<float>::infinity()
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The prelude of sources that use CuTe. The compile server parses these headers once for all sources.
+// Includes the headers that kernel sources with CuTe need. The compile server parses them once for
+// all sources.
 #pragma once
 
 #include <cutegen/prelude.cuh>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The prelude of sources that use CuTe's layouts and tensors but none of its atoms and algorithms.
+// Includes the headers for kernel sources that use CuTe's layouts and tensors, but not its atoms
+// and algorithms. The compile server parses them once for all sources.
 #pragma once
 
 #include <cutegen/prelude.cuh>

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of recurrent layers: sums over a state, and the next state of a cell.
+// Computes one time step of a recurrent layer: products of weights and the last state, and the next
+// state of a cell.
 //
-// Contract: `Lanes` threads, a power of two up to 32, share a state's sums; all threads of the warp
-// call together. Rows of states in shared memory have `pitch` elements: the states rounded up to a
-// multiple of 4, the rest zero. add_products takes weights with the same pitch, in any memory, aligned
-// to 4 elements; add_products_of_rows takes weights of any alignment. combine_lanes gives lane b the
-// sums of sequence b. store_in_cluster writes to the CTA `rank`.
-// load_past_l1 reads what another SM may have written.
+// Contract: `Lanes` threads, a power of two up to 32, share the dot products of one state element;
+// all threads of the warp must call the functions together. The state of each sequence is a row of
+// `pitch` floats in shared memory: `pitch` is the size of the state rounded up to a multiple of 4,
+// and the elements beyond the state are zero.
+// - add_products takes weights whose rows also have `pitch` elements and begin at multiples of 4
+//   elements. For weights of any other alignment, there is add_products_of_rows.
+// - combine_lanes adds the lanes' partial sums. Afterwards, lane b holds the sums of sequence b.
+// - store_in_cluster writes to the shared memory of CTA `rank` of the cluster.
+// - load_past_l1 bypasses L1, so that it sees values that another SM has written.
 //
 // Example: add_products<8>(sums, w, n * pitch, state, pitch, lane);
 //          combine_lanes<8>(sums, own, lane); float h = LstmCell::next(x, own, h, cell);
@@ -17,7 +21,7 @@
 
 namespace cutegen {
 
-// Adds the products of a lane's share of the states: weights of Gates rows, states of Rows sequences.
+// Adds the products of this lane's part of the state, for Gates rows of weights and Rows sequences.
 template <int Lanes, class T, int Gates, int Rows>
 CUTE_DEVICE void add_products(float (&sums)[Gates][Rows], T const* weights, int64_t gate_pitch,
                               float const* state, int pitch, int lane) {
@@ -71,8 +75,9 @@ CUTE_DEVICE void combine_lanes(float (&sums)[Gates][Rows], float (&own)[Gates], 
   }
 }
 
-// The next state, from the products x of the inputs and the sums over the last state. In
-// PyTorch, the gates of an LSTM are input, forget, cell and output; a GRU has reset, update and new.
+// Each cell computes the next state from x, the products of the input and its weights, and from
+// `sums`, the products of the last state and its weights. The gates have PyTorch's order: input,
+// forget, cell, output for LSTM, and reset, update, new for GRU.
 struct LstmCell {
   static constexpr int kGates = 4;
   CUTE_DEVICE static float next(float const (&x)[4], float const (&sums)[4], float, float& cell) {

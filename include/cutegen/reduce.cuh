@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accumulators of a reduction, and functions that combine the accumulators of threads.
+// Accumulators for reductions, and functions that combine the accumulators of several threads.
 //
-// Contract: an accumulator starts at the neutral element. add() takes one value, merge() another
-// accumulator, value() returns the result. Sum carries the rounding error of every addition, so long
-// rows stay accurate; it first adds up an array without compensation. PlainSum never compensates: use it
-// for short rows and 16-bit results. ArgMax and ArgMin take a value and its index; the first of
-// equal values wins, and a NaN beats all, as in PyTorch. combine_warp combines each aligned group of
-// `Width` lanes of a full warp, combine_row groups of `Width` threads (whole warps), combine_column
-// and combine_columns threads of equal x.
+// Contract: a new accumulator holds the neutral element. Its add() adds one value, merge() adds
+// another accumulator, and value() returns the result. Sum also adds up the rounding errors of its
+// additions, so sums of long rows stay accurate. PlainSum ignores them; use it for short rows and
+// 16-bit results. ArgMax and ArgMin take a value and its index. If values are equal, the first
+// index wins, and a NaN wins against every number, as in PyTorch.
+// - combine_warp combines the accumulators of each aligned group of `Width` lanes of a full warp.
+// - combine_row combines the accumulators of each group of `Width` threads.
+// - combine_column and combine_columns treat the CTA as a grid of threads (x, y), and combine the
+//   accumulators of threads that have the same x.
 //
 // Example: Sum s; s.add(x); combine_row<256>(s, shared); float total = s.value();
 #pragma once
@@ -19,14 +21,15 @@ namespace cutegen {
 #define CUTEGEN_FN __device__ __forceinline__
 
 struct Sum {
-  float total = 0.0f, error = 0.0f;  // error: the sum of the rounding errors so far
+  float total = 0.0f, error = 0.0f;  // `error` is the sum of the rounding errors so far
   CUTEGEN_FN void add(float x) {
     float t = total + x;
     float back = t - total;
     error += (total - (t - back)) + (x - back);
     total = t;
   }
-  // The sum of a few neighbours needs no compensation: errors add up only over the length of a row.
+  // Adds the V values without compensation first, because V is small and their error does not grow
+  // with the length of the row.
   template <int V>
   CUTEGEN_FN void add(float const (&x)[V]) {
     float few = x[0];
@@ -58,9 +61,9 @@ struct PlainSum {
   CUTEGEN_FN float value() const { return total; }
 };
 
-// The sum of integers or truth values, modulo 2^64 as in PyTorch.
+// The sum of integers or Booleans. It wraps modulo 2^64, as in PyTorch.
 struct Total {
-  unsigned low = 0, high = 0;  // two words, because accumulators move between lanes word by word
+  unsigned low = 0, high = 0;  // two 32-bit words, because shuffle_xor() moves 32-bit words
   CUTEGEN_FN void add(int64_t x) {
     const uint64_t sum = (uint64_t(high) << 32 | low) + uint64_t(x);
     low = unsigned(sum), high = unsigned(sum >> 32);
@@ -69,7 +72,7 @@ struct Total {
   CUTEGEN_FN int64_t value() const { return int64_t(uint64_t(high) << 32 | low); }
 };
 
-// The largest (Sign 1) or smallest (Sign -1) integer, stored as two words like Total.
+// The largest (Sign 1) or smallest (Sign -1) integer, stored as two 32-bit words, as in Total.
 template <int Sign>
 struct BestInteger {
   unsigned low = 0, high = 0;
@@ -129,15 +132,15 @@ struct ArgMin {
   CUTEGEN_FN int64_t value() const { return negated.value(); }
 };
 
-// max(x) and sum(exp(x - max(x))) in one pass: scales the sum down whenever the maximum grows.
-// flushed_exp is accurate near zero; for smaller arguments, the terms shrink faster than its error
-// grows.
+// Computes max(x) and sum(exp(x - max(x))) in one pass. It scales the sum down whenever the maximum
+// grows. The relative error of flushed_exp() grows for arguments far below zero, but these terms
+// contribute little to the sum.
 template <class Total>
 struct MaxSumExpOf {
   Max max;
   Total sum;
   CUTEGEN_FN void rescale(float from, float to) {
-    if (from != to) sum.scale(flushed_exp(from - to));  // rare, because maxima seldom grow
+    if (from != to) sum.scale(flushed_exp(from - to));  // this is rare, as the maximum seldom grows
   }
   template <int V>
   CUTEGEN_FN void add(float const (&x)[V]) {  // rescales at most once for V values
@@ -145,7 +148,7 @@ struct MaxSumExpOf {
 #pragma unroll
     for (int v = 0; v < V; ++v) max.add(x[v]);
     rescale(before, max.best);
-    // If all values so far are -inf, all terms are zero.
+    // If all values so far are -inf, a shift of 0 makes all terms zero instead of NaN.
     float shift = max.best == -infinity() ? 0.0f : max.best;
     float terms[V];
 #pragma unroll
@@ -167,9 +170,9 @@ struct MaxSumExpOf {
 
 using MaxSumExp = MaxSumExpOf<Sum>;
 
-// sum(x) and sum((x - mean(x))^2) in one pass over x - shift. The shift is one element of the row.
-// It may be far from the mean: the sum of squares has twice float's precision, so the result stays
-// accurate after cancellation.
+// Computes sum(x) and sum((x - mean(x))^2) in one pass. The caller adds x - shift, and the shift is
+// one element of the row. The shift may be far from the mean: the sum of squares has twice float's
+// precision, so the result stays accurate after cancellation.
 struct Moments {
   Sum sum, squares;
   CUTEGEN_FN void add(float shifted) {
@@ -183,7 +186,7 @@ struct Moments {
     squares.merge(other.squares);
   }
   static CUTEGEN_FN double exact(Sum const& s) { return double(s.total) + double(s.error); }
-  // sum(x) of `count` elements. about_mean() returns the sum of squares about their mean.
+  // total() returns sum(x) of `count` elements, and about_mean() returns sum((x - mean(x))^2).
   CUTEGEN_FN float total(double count, float shift) const {
     return float(exact(sum) + count * double(shift));
   }
@@ -193,7 +196,7 @@ struct Moments {
   }
 };
 
-// The accumulator of lane `lane ^ mask`. Accumulators are structs of 32-bit words.
+// Returns the accumulator of lane `lane ^ mask`. An accumulator must be a struct of 32-bit words.
 template <class Acc>
 CUTEGEN_FN Acc shuffle_xor(Acc const& mine, int mask) {
   constexpr int kWords = sizeof(Acc) / sizeof(unsigned);
@@ -206,18 +209,20 @@ CUTEGEN_FN Acc shuffle_xor(Acc const& mine, int mask) {
   return theirs;
 }
 
-// Gives every lane of an aligned group of Width lanes the group's total.
+// Merges the accumulators of each aligned group of Width lanes. Every lane receives its group's
+// total.
 template <int Width, class Acc>
 CUTEGEN_FN void combine_warp(Acc& acc) {
 #pragma unroll
   for (int mask = Width / 2; mask > 0; mask /= 2) acc.merge(shuffle_xor(acc, mask));
 }
 
-// The smallest power of 2 that is at least n.
+// Returns the smallest power of 2 that is at least n.
 CUTEGEN_FN constexpr int next_power(int n) { return n <= 1 ? 1 : 2 * next_power((n + 1) / 2); }
 
-// Gives every thread of a row of Width threads the row's total. Above 32, Width is a multiple of
-// 32. `shared` holds one accumulator for each warp of the CTA.
+// Merges the accumulators of each group of Width threads. Every thread receives its group's total.
+// If Width is above 32, it must be a multiple of 32, and `shared` must have room for one
+// accumulator for each warp of the CTA.
 template <int Width, class Acc>
 CUTEGEN_FN void combine_row(Acc& acc, float* shared) {
   combine_warp<(Width < 32 ? Width : 32)>(acc);
@@ -231,12 +236,12 @@ CUTEGEN_FN void combine_row(Acc& acc, float* shared) {
     const int theirs = lane % kLanes;
     acc = kLanes == kWarps || theirs < kWarps ? scratch[(warp / kWarps) * kWarps + theirs] : Acc{};
     combine_warp<kLanes>(acc);
-    __syncthreads();  // now threads may write scratch again
+    __syncthreads();  // after this, threads may write scratch again
   }
 }
 
-// Treats the CTA as Columns x Rows threads (x, y), x fastest, and gives threads of equal x their total.
-// `shared` holds Columns * Rows accumulators.
+// Treats the CTA as a grid of Columns x Rows threads (x, y), x fastest. Each thread receives the
+// total of all threads with its x. `shared` must have room for Columns * Rows accumulators.
 template <int Columns, int Rows, class Acc>
 CUTEGEN_FN void combine_column(Acc& acc, float* shared) {
   if constexpr (Rows > 1) {
@@ -254,12 +259,14 @@ CUTEGEN_FN void combine_column(Acc& acc, float* shared) {
   }
 }
 
-// How combine_columns shares its work. First, threads of a warp that have equal x combine without shared
-// memory. Then groups of kSide threads combine each thread's V accumulators, kAtOnce at a time.
+// Constants of combine_columns. First, combine_columns uses shuffles to merge the accumulators of a
+// warp's threads that have the same x. Then it merges groups of kSide threads through shared
+// memory, kAtOnce of each thread's V accumulators at a time. kFloats is the required size of shared
+// memory.
 template <int Columns, int Threads, int V, int Words>
 struct ColumnGroups {
   static constexpr int kSide = Columns < 32 ? 32 : Columns, kGroups = Threads / kSide;
-  static constexpr int kMost = 4096;  // words
+  static constexpr int kMost = 4096;  // limit of shared memory, in 32-bit words
   static constexpr int at_once(int few) {
     return few > 1 && kGroups * Columns * few * Words > kMost ? at_once(few / 2) : few;
   }
@@ -267,9 +274,10 @@ struct ColumnGroups {
   static constexpr int kFloats = kGroups > 1 ? kGroups * Columns * kAtOnce * Words : 1;
 };
 
-// Treats the CTA as Columns x (Threads / Columns) threads (x, y), x fastest, and gives threads of equal x
-// the totals of their V accumulators. Columns, Threads and V are powers of 2. `shared` holds
-// ColumnGroups<Columns, Threads, V, Words>::kFloats floats; an accumulator has at most Words words.
+// Treats the CTA as a grid of Columns x (Threads / Columns) threads (x, y), x fastest. Each thread
+// receives the totals of the V accumulators of all threads with its x. Columns, Threads and V are
+// powers of 2. `shared` must have room for ColumnGroups<Columns, Threads, V, Words>::kFloats
+// floats, if an accumulator has at most Words 32-bit words.
 template <int Columns, int Threads, class Acc, int V>
 CUTEGEN_FN void combine_columns(Acc (&acc)[V], float* shared) {
   using Groups = ColumnGroups<Columns, Threads, V, sizeof(Acc) / sizeof(float)>;
@@ -300,7 +308,7 @@ CUTEGEN_FN void combine_columns(Acc (&acc)[V], float* shared) {
       __syncthreads();
 #pragma unroll
       for (int v = 0; v < kAtOnce; ++v) acc[from + v] = scratch[v * Columns + x];
-      __syncthreads();  // now threads may write scratch again
+      __syncthreads();  // after this, threads may write scratch again
     }
   }
 }

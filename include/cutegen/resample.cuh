@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a result of resampling reads its input along one axis: padding, flips, rolls, interpolation
-// and adaptive pooling.
+// Says which input elements one element of the result needs along one axis, for padding, flips,
+// rolls, interpolation and adaptive pooling.
 //
-// Contract: an axis is built from the result's place `p` and the sizes of the axis in the input and
-// in the result. It has count() elements of the input; element `i` lies at at(i), or outside the
-// input if that is -1, and has the weight weight(i). The places and weights are PyTorch's. Scale is
-// a type with the constant `value`: input elements per result element, or 0 if the sizes decide.
+// Contract: construct an object (such as ReflectedAxis) from the position `p` in the result, the
+// size of the axis in the input, and its size in the result. The object's count() is the number of
+// input elements to read, at(i) is the position of element i in the input (-1 if it is outside),
+// and weight(i) is its weight. Positions and weights equal PyTorch's. Scale is a type with the
+// constant `value`, the number of input elements per element of the result. If `value` is 0, the
+// two sizes determine the scale.
 //
 // Example: const cutegen::ReflectedAxis<1> x(p, in, out); float value = row[x.at(0)];
 #pragma once
@@ -51,8 +53,8 @@ struct FlippedAxis : OnePlace {
   CUTE_DEVICE FlippedAxis(int p, int in, int) : OnePlace{in - 1 - p} {}
 };
 
-// The nearest element; with Exact, the one nearest to the middle of the result's element. Scales in
-// float, as PyTorch does.
+// Nearest-neighbour interpolation; Exact selects PyTorch's mode nearest-exact, which starts from
+// the middle of the result's element. The arithmetic uses floats, as PyTorch's does.
 template <class Scale, bool Exact>
 struct NearestAxis : OnePlace {
   CUTE_DEVICE NearestAxis(int p, int in, int out) : OnePlace{0} {
@@ -62,8 +64,9 @@ struct NearestAxis : OnePlace {
   }
 };
 
-// The place in the input, in double: places far from the origin lose digits in float. Rounds the
-// product, as PyTorch does, so that integer places stay integers.
+// Returns the position in the input, between two elements. It computes in double, because floats
+// lose digits of large positions. It rounds the product before the addition, as PyTorch does, so
+// that integer positions stay integers.
 template <class Scale, bool Aligned>
 CUTE_DEVICE double place_between(int p, int in, int out) {
   if (Aligned) return out > 1 ? double(in - 1) / double(out - 1) * p : 0.0;
@@ -111,7 +114,8 @@ struct CubicAxis {
   }
 };
 
-// All elements of one of `out` windows, which cover the axis and may overlap by one element.
+// All elements of window p. The `out` windows together cover the axis; two neighbouring windows may
+// share one element.
 struct AdaptiveAxis {
   int first, size;
   CUTE_DEVICE AdaptiveAxis(int p, int in, int out) {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that stay in shared memory between passes, in one CTA or in the CTAs of a cluster.
+// Keeps a row in shared memory while a kernel reads it several times. The CTAs of a cluster may
+// share a long row.
 //
-// Contract: each thread copies its own vectors into its own slots of shared memory, which no other
-// thread reads, so the copies need no barrier. copy_async starts a copy (sm_80 and later), end_group
-// closes a group, wait_groups waits until at most `pending` groups (0 to 15) are in flight.
-// combine_cluster merges the accumulators of a cluster of Ctas CTAs (1 to 16, a power of 2); all
-// threads of a CTA pass the same accumulator, and no other combination may use `slot` (shared
-// memory). After the last combination, leave_cluster keeps a CTA alive while others read from it
-// (sm_90 and later). combine_columns_of_cluster does the same for the V accumulators of each
-// column, after combine_columns; its `slot` holds 2 * Columns * V accumulators.
+// Contract: a slot is the place of one vector in shared memory. Each thread copies its own vectors
+// and reads only its own slots, so the copies need no barrier.
+// - copy_async starts a copy (sm_80 and later), and end_group closes a group of copies.
+// - wait_groups waits until at most `pending` groups (0 to 15) of this thread are in flight.
+// - combine_cluster merges the accumulators of Ctas CTAs (1 to 16, a power of 2). All threads of a
+//   CTA must pass the same accumulator. `slot` is shared memory that no other call may use.
+// - combine_columns_of_cluster merges V accumulators for each column after combine_columns. Its
+//   `slot` must have room for 2 * Columns * V accumulators.
+// - leave_cluster must follow the last merge. It keeps a CTA alive while other CTAs read its shared
+//   memory (sm_90 and later).
 //
 // Example: copy_async(&kept[i], &x[i]); end_group(); wait_groups(0); sum.add(kept[i].element[0]);
 //          combine_row<kWidth>(sum, shared); combine_cluster<8>(sum, slot); ... leave_cluster<8>();
@@ -32,7 +35,7 @@ CUTE_DEVICE void copy_async(Pack<T, V>* to, T const* from) {
   } else if constexpr (kBytes == 4 || kBytes == 8) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(kBytes)
                  : "memory");
-  } else {  // too small for an asynchronous copy
+  } else {  // cp.async copies 4, 8 or 16 bytes only
     *to = *reinterpret_cast<Pack<T, V> const*>(from);
   }
 }
@@ -45,14 +48,14 @@ CUTE_DEVICE void wait_groups(int pending) {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
-// Converts the elements of a slot.
+// Converts the elements of a slot and writes them to `r`.
 template <class T, int V, class R>
 CUTE_DEVICE void load_slot(Pack<T, V> const& slot, R (&r)[V]) {
   const Pack<T, V> pack = slot;
   convert_all(pack.element, r);
 }
 
-// Replaces the elements of a slot.
+// Writes the elements of `r` to a slot.
 template <class T, int V>
 CUTE_DEVICE void store_slot(T const (&r)[V], Pack<T, V>& slot) {
   Pack<T, V> pack;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands with one value per run of neighbouring elements, such as the weights of channels of an image.
+// Loads operands that have one value for many neighbouring elements (a run), such as one weight for
+// all pixels of a channel.
 //
-// Contract: a Runs of n (at least 1) splits indices below 2^31 into runs of n elements. of(i) is the
-// run of element i; start_of(run) is its first element. load_run reads the values of V neighbouring
-// elements and converts them; `g` has one element for each run. The elements lie in one run (Whole),
-// or in at most two.
+// Contract: Runs(n) divides element indices below 2^31 into runs of n elements (n is at least 1).
+// The function of(i) returns the run that holds element i, and start_of(run) returns the first
+// element of a run. The function load_run fills `r` with the values for V neighbouring elements;
+// the tensor `g` has one value for each run. The V elements must lie in one run if Whole is true,
+// otherwise in at most two.
 //
 // Example: const Runs runs(height * width); load_run<false>(gWeight, runs, j * 4, w);
 #pragma once
@@ -17,7 +19,7 @@ class Runs {
  public:
   CUTE_DEVICE explicit Runs(int length)
       : length_(length > 0 ? length : 1), inverse_(0xffffffffu / length_) {}
-  // The product with the inverse may be too small by 1.
+  // The quotient that the inverse gives may be too small by 1.
   CUTE_DEVICE int of(int i) const {
     const unsigned run = __umulhi(unsigned(i), inverse_);
     return int(run + (unsigned(i) - run * length_ >= length_ ? 1u : 0u));
@@ -39,7 +41,7 @@ CUTE_DEVICE void load_run(cute::Tensor<Engine, Layout> const& g, Runs const& run
     CUTE_UNROLL
     for (int v = 0; v < V; ++v) r[v] = value;
   } else {
-    const int left = runs.start_of(run) + runs.length() - first;  // elements of this run
+    const int left = runs.start_of(run) + runs.length() - first;  // elements until this run ends
     const R next = convert<R>(T(g(left < V ? run + 1 : run)));
     CUTE_UNROLL
     for (int v = 0; v < V; ++v) r[v] = v < left ? value : next;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cumulative sums, products, maxima and minima of a tile that the threads of a CTA hold.
+// Computes cumulative sums, products, maxima and minima of a tile that the threads of a CTA hold.
 //
-// Contract: an operation (Add, Multiply, Largest, Smallest, ...) has a type Value, a neutral element and
-// combine(). If Value is not float, from(x, place) makes one, and result() reads it. Each thread holds x[Items][V]. scan_row: `Width` threads (a power of two up to 32, or all threads of the
-// CTA) hold a row's next Items * Width * V elements, in the order item, thread, element. scan_column:
-// Rows teams of Columns threads hold the next Rows * Items steps of V columns each, in the order team,
-// item. Both replace x by the results, starting from `carry`, and set `carry` to the value after the tile.
-// With `Exclusive`, a result excludes the element itself. All threads of the CTA must call them (with a
-// Width of at most 32, all threads of the warp). Calls must alternate between two buffers for `shared`.
+// Contract: an operation Op (Add, Multiply, Largest, Smallest, ...) has a type Value, a neutral
+// element and combine(). If Value is not float, from(x, position) converts an element to a Value,
+// and result() converts a Value to a result. Each thread holds x[Items][V]. For scan_row, `Width`
+// threads (a power of two up to 32, or all threads of the CTA) hold the next Items * Width * V
+// elements of a row; the order is item, then thread, then element of the vector. For scan_column,
+// the CTA has Rows teams of Columns threads. Each thread has V columns and Items positions along
+// the scanned axis, and the next team has the next positions. Both functions start from `carry`,
+// replace x by the results, and set `carry` to the value after the tile. With `Exclusive`, a result
+// excludes the element itself. All threads of the CTA must call the function (if Width is at most
+// 32, all threads of the warp). Consecutive calls must alternate between two buffers for `shared`.
 //
 // Example: float carry = 0; scan_row<Add, 256, false>(x, carry, shared + (tile % 2) * 32);
 #pragma once
@@ -50,7 +53,8 @@ struct AddIntegers {
   static CUTEGEN_FN int64_t result(Value x) { return x; }
 };
 
-// The logarithm of a sum of exponentials: the largest exponent, and the sum relative to it.
+// Operation for the logarithm of a sum of exponentials. Value holds the largest exponent and the
+// sum of exp(exponent - largest).
 struct LogSum {
   struct Value {
     float most, sum;
@@ -67,8 +71,8 @@ struct LogSum {
   static CUTEGEN_FN float result(Value x) { return x.most + logf(x.sum); }
 };
 
-// Where the largest (with Sign -1: the smallest) value is. Of equal values, the last one counts; a NaN
-// comes before every number.
+// Operation for the position of the largest value (Sign 1) or of the smallest value (Sign -1). If
+// values are equal, the last position wins. A NaN wins against every number.
 template <int Sign>
 struct Placed {
   struct Value {
@@ -76,7 +80,7 @@ struct Placed {
     int place;
   };
   static CUTEGEN_FN Value neutral() { return {0.0f, -1}; }
-  static CUTEGEN_FN bool behind(Value a, Value b) {  // whether b replaces a
+  static CUTEGEN_FN bool behind(Value a, Value b) {  // returns whether b wins against a
     if (a.place < 0 || b.place < 0) return a.place < 0;
     if (is_nan(a.value) || is_nan(b.value))
       return is_nan(b.value) && (!is_nan(a.value) || b.place > a.place);
@@ -90,7 +94,7 @@ struct Placed {
 using LargestPlace = Placed<1>;
 using SmallestPlace = Placed<-1>;
 
-// A shuffle of values that may have several words. `shuffle` moves one float.
+// Applies `shuffle`, which moves one 32-bit word between lanes, to each word of x.
 template <class T, class Shuffle>
 CUTEGEN_FN T by_words(T x, Shuffle&& shuffle) {
   if constexpr (sizeof(T) == sizeof(float)) {
@@ -107,7 +111,8 @@ CUTEGEN_FN T by_words(T x, Shuffle&& shuffle) {
   }
 }
 
-// Lane i of each aligned group of Width lanes gets the combination of the group's lanes 0 to i.
+// For each aligned group of Width lanes: lane i returns the combination of lanes 0 to i of its
+// group.
 template <class Op, int Width>
 CUTEGEN_FN typename Op::Value scan_lanes(typename Op::Value x) {
   const int lane = threadIdx.x % Width;
@@ -120,7 +125,8 @@ CUTEGEN_FN typename Op::Value scan_lanes(typename Op::Value x) {
   return x;
 }
 
-// Combines each running result x[i] with `before`. Exclusive: shifts them by one, so x[0] is `before`.
+// Combines each cumulative result x[i] with `before`, the total of the preceding elements. If
+// Exclusive is true, it also shifts the results by one position, so that x[0] becomes `before`.
 template <class Op, bool Exclusive, int N>
 CUTEGEN_FN void from_before(typename Op::Value before, typename Op::Value (&x)[N]) {
 #pragma unroll
@@ -136,7 +142,7 @@ CUTEGEN_FN void scan_own(typename Op::Value (&x)[N]) {
   for (int i = 1; i < N; ++i) x[i] = Op::combine(x[i - 1], x[i]);
 }
 
-// `shared` holds 32 floats. A Width of at most 32 does not use it.
+// `shared` must have room for 32 values. The function does not use it if Width is at most 32.
 template <class Op, int Width, bool Exclusive, int Items, int V>
 CUTEGEN_FN void scan_row(typename Op::Value (&x)[Items][V], typename Op::Value& carry,
                          typename Op::Value* shared) {
@@ -144,7 +150,7 @@ CUTEGEN_FN void scan_row(typename Op::Value (&x)[Items][V], typename Op::Value& 
   constexpr int kLanes = Width < 32 ? Width : 32, kWarps = Width / kLanes;
   static_assert(kWarps == 1 || Items * kWarps <= 32, "a warp combines the totals of all warps");
   const int lane = threadIdx.x % kLanes, warp = threadIdx.x / 32;
-  // Combination of the lanes before this one, and of the whole group.
+  // For each item: the combination of the lanes before this one, and of all lanes of the group.
   Value before[Items], total[Items];
 #pragma unroll
   for (int i = 0; i < Items; ++i) {
@@ -182,7 +188,7 @@ CUTEGEN_FN void scan_row(typename Op::Value (&x)[Items][V], typename Op::Value& 
   }
 }
 
-// `shared` holds Rows * Columns * V floats. Rows 1 does not use it.
+// `shared` must have room for Rows * Columns * V values. The function does not use it if Rows is 1.
 template <class Op, int Rows, int Columns, bool Exclusive, int Items, int V>
 CUTEGEN_FN void scan_column(typename Op::Value (&x)[Items][V], typename Op::Value (&carry)[V],
                             typename Op::Value* shared) {
@@ -219,8 +225,9 @@ CUTEGEN_FN void scan_column(typename Op::Value (&x)[Items][V], typename Op::Valu
   }
 }
 
-// Returns the carry at the start of a part of a row, in every lane of the warp: the combined totals
-// of the parts before it, which lie `apart` floats apart. The lanes divide the parts among them.
+// If several CTAs scan parts of one row, this function returns the carry with which a part begins.
+// It combines `parts` totals, one for each preceding part; consecutive totals lie `apart` floats
+// apart. The lanes of the warp share the work, and every lane returns the carry.
 template <class Op>
 CUTEGEN_FN float carry_of_warp(float const* totals, int64_t apart, int parts) {
   float carry = Op::neutral();
@@ -231,9 +238,9 @@ CUTEGEN_FN float carry_of_warp(float const* totals, int64_t apart, int parts) {
   return carry;
 }
 
-// The same for V columns of a thread: `totals` points to the first one. The CTA's teams divide the
-// parts among them. `shared` is as for scan_column, but must differ from the buffer of the first
-// tile.
+// Computes the carries with which a part begins, for V columns of each thread. `totals` points to
+// the total of the first column. The teams of the CTA share the work. `shared` must have room for
+// Rows * Columns * V floats. Do not pass the buffer that the first call of scan_column uses.
 template <class Op, int Rows, int Columns, int V>
 CUTEGEN_FN void carry_of_columns(float (&carry)[V], float const* totals, int64_t apart, int parts, float* shared) {
   const int team = threadIdx.x / Columns, column = threadIdx.x % Columns;

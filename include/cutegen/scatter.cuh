@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Combines a thread's values with elements of global memory at places that indices choose. Several
-// threads may name the same place.
+// Scatters values to global memory: combines each value with the element at an index that a tensor
+// gives. Several threads may combine values with the same element.
 //
-// Contract: like store_at, add_at and merge_at take V values, a tensor, and one place for all values
-// (N is 1) or one for each. add_at adds with hardware atomics where they are exact enough. merge_at repeats a compare-and-swap
-// until no other thread has changed the element in between. Elements have 32 or 64 bits. The order
-// of the additions differs between runs.
+// Contract: add_at and merge_at take V values, a tensor, and the offsets that find_places (vec.cuh)
+// computed: one offset for all values (N is 1), or one for each value. The function add_at uses
+// hardware atomics if they are exact enough. The function merge_at repeats a compare-and-swap until
+// no other thread has changed the element in between. Elements have 32 or 64 bits. The order of
+// additions differs from run to run.
 //
 // Example: cutegen::add_at(r, g(_, j), places);
 #pragma once
@@ -56,8 +57,8 @@ CUTE_DEVICE void merge_element(T* to, T x) {
   }
 }
 
-// The hardware's addition flushes subnormal numbers to zero. They cannot matter beside a term of at
-// least 2^-100, and its sums are not subnormal.
+// The hardware's atomic addition flushes subnormal numbers to zero. If |x| is at least 2^-100, this
+// cannot change the rounded sum. For smaller x, the function adds with compare-and-swap.
 CUTE_DEVICE void add_element(float* to, float x) {
   if (!(fabsf(x) < 7.8886091e-31f)) atomicAdd(to, x);
   else if (x != 0.0f) merge_element<Added>(to, x);

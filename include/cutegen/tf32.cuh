@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floats with the precision of tf32: 10 bits after the leading one.
+// Rounds floats to the precision of tf32, which has 10 mantissa bits after the leading one.
 //
-// Contract: the tensor cores ignore the 13 low bits of a float. These functions round instead.
+// Contract: the tensor cores ignore the 13 low bits of a float, which truncates it. These functions
+// round to the nearest tf32 value instead.
 //
 // Example: high = tf32_high(x), low = x - high;  // x in two parts
 #pragma once
@@ -12,28 +13,28 @@
 
 namespace cutegen {
 
-// x rounded to the nearest float whose 13 low bits, which tf32 lacks, are zero.
+// Rounds x to the nearest float whose 13 low bits are zero.
 CUTE_DEVICE float tf32_high(float x) {
   return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u);
 }
 
-// The nearest tf32 value. Unlike tf32_high() it keeps every NaN.
+// Returns the tf32 value nearest to x. Unlike tf32_high(), it returns NaN for every NaN.
 CUTE_DEVICE float tf32_nearest(float x) {
   uint32_t rounded;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
   return __uint_as_float(rounded);
 }
 
-// Returns a float that a tensor core, which ignores the low bits, reads as the tf32 value nearest to x.
-// Does not clear the low bits. Keeps every NaN.
+// Returns a float that a tensor core reads as the tf32 value nearest to x, because the tensor core
+// ignores the 13 low bits. This function does not clear these bits. It returns NaN for every NaN.
 CUTE_DEVICE float tf32_operand(float x) {
   return x == x ? __uint_as_float(__float_as_uint(x) + 0x1000u) : x;
 }
 
-// Whether to recompute a sum of products of two tf32 parts in float32. A sum may be NaN because the
-// two parts of an infinite number give NaN. A sum may be tiny and wrong because the low part of a
-// subnormal number lies in bits that the tensor cores ignore. Sums of ordinary numbers are larger
-// than 2^-64, or zero.
+// Returns whether the split into high and low tf32 parts may have made a sum of products wrong, so
+// that the kernel must recompute it in float32. A NaN may come from an infinite operand, because
+// its low part is NaN. A sum below 2^-64 may come from subnormal operands, because the tensor cores
+// ignore the bits that hold their low parts. Sums of other operands are zero or larger.
 CUTE_DEVICE bool parts_lost(float sum) { return !(fabsf(sum) >= 0x1p-64f) && sum != 0; }
 
 }  // namespace cutegen

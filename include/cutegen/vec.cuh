@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores of V neighbouring elements, converted to and from float (or int64_t).
+// Loads and stores V elements of a tensor, and converts them to and from float (or int64_t).
 //
-// Contract: `g` is a rank-1 CuTe tensor of V elements in global memory. Its stride selects the
-// access. Int<1>: one vector access; the address must be a multiple of the vector's size, or of 16
-// bytes if that is less. Int<0>: one element for all V. Any other stride: V single elements.
+// Contract: `g` is a rank-1 CuTe tensor of V elements in global memory. Its stride selects the kind
+// of access. With stride Int<1>, one vector access moves all V elements; the address must be a
+// multiple of the vector's size, or of 16 bytes if the vector is larger. With Int<0>, load() reads
+// one element and copies it to all V. With any other stride, V accesses move one element each.
 //
 // Example: float a[4]; cutegen::load(gA(_, i), a); ... cutegen::store(a, gOut(_, i));
 #pragma once
@@ -14,8 +15,8 @@
 
 namespace cutegen {
 
-// Rounds to an 8-bit float as PyTorch does: beyond the largest number, e4m3 has NaN and e5m2 has
-// infinity, while the GPU's conversion gives the largest number.
+// Rounds to an 8-bit float as PyTorch does: a number that is too large becomes NaN in e4m3, and
+// infinity in e5m2. The GPU's conversion would return the largest finite number.
 CUTE_DEVICE cute::float_e4m3_t to_e4m3(float x) {
   const cute::float_e4m3_t rounded(x);
   if (!(fabsf(x) > 464.0f)) return rounded;
@@ -27,7 +28,7 @@ CUTE_DEVICE cute::float_e5m2_t to_e5m2(float x) {
   return cute::float_e5m2_t::bitcast(uint8_t(x < 0.0f ? 0xfc : 0x7c));
 }
 
-// The conversion of two floats runs on a faster pipe than the one of a single float.
+// Converts a pair of floats, because the GPU converts pairs on a faster pipe than single floats.
 CUTE_DEVICE cute::bfloat16_t to_bfloat16(float x) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(x, 0.0f);
   cute::bfloat16_t rounded;
@@ -35,7 +36,8 @@ CUTE_DEVICE cute::bfloat16_t to_bfloat16(float x) {
   return rounded;
 }
 
-// Converts an element: integers to integers exactly, all other types through float.
+// Converts an element. Conversions between integers are exact; all other conversions go through
+// float.
 template <class To, class From>
 CUTE_DEVICE To convert(From value) {
   if constexpr (cute::is_same_v<To, bool>) return value != From(0);
@@ -61,7 +63,8 @@ CUTE_DEVICE float round_to(float value) {
   return to_float(from_float<T>(value));
 }
 
-// V elements that one access moves. The widest access of one thread has 16 bytes.
+// V elements that a thread moves together. The alignment is at most 16 bytes, because the widest
+// access of a thread has 16 bytes.
 template <class T, int V>
 struct alignas(sizeof(T) * V > 16 ? 16 : sizeof(T) * V) Pack {
   T element[V];
@@ -84,8 +87,8 @@ CUTE_DEVICE void pack_pair(float a, float b, cute::bfloat16_t* to) {
   memcpy(to, &pair, sizeof(pair));
 }
 
-// Stores a pack to global memory in accesses of 16, 8 or 4 bytes. The compiler splits some stores of
-// structs.
+// Stores a pack to global memory with accesses of 16, 8 or 4 bytes. It uses inline PTX, because the
+// compiler splits some stores of structs into smaller ones.
 template <class T, int V>
 CUTE_DEVICE void write_pack(Pack<T, V> const& pack, T* to) {
   constexpr int kBytes = sizeof(Pack<T, V>), kWords = kBytes / 4;
@@ -115,7 +118,7 @@ CUTE_DEVICE void write_pack(Pack<T, V> const& pack, T* to) {
 #define CUTEGEN_FLOAT8_PAIRS 1
 #endif
 
-// Converts elements in registers, two at a time if an instruction does so.
+// Converts elements in registers. It converts pairs if the GPU has an instruction that does so.
 template <class To, class From, int V>
 CUTE_DEVICE void convert_all(From const (&from)[V], To (&to)[V]) {
 #ifdef CUTEGEN_FLOAT8_PAIRS
@@ -141,7 +144,7 @@ CUTE_DEVICE void convert_all(From const (&from)[V], To (&to)[V]) {
     float most = 0.0f;
     CUTE_UNROLL
     for (int v = 0; v < V; ++v) most = fmaxf(most, fabsf(from[v]));
-    // All values round to finite numbers of the format.
+    // If this holds, all values round to finite 8-bit numbers, and the instruction never saturates.
     if (kE4m3 ? most <= 464.0f : most < 61440.0f) {
       CUTE_UNROLL
       for (int v = 0; v < V; v += 2) {
@@ -187,16 +190,17 @@ CUTE_DEVICE void load(cute::Tensor<Engine, Layout> const& g, R (&r)[V]) {
   }
 }
 
-// Loads neighbouring elements as they are. to_float converts them when they are needed, so that they take
-// fewer registers until then.
+// Loads neighbouring elements without conversion, so that they occupy fewer registers. Convert each
+// element with to_float() when you need it.
 template <class T, int V, class Engine, class Layout>
 CUTE_DEVICE void load_pack(cute::Tensor<Engine, Layout> const& g, Pack<T, V>& pack) {
   pack = *reinterpret_cast<Pack<T, V> const*>(&g(0));
 }
 
-// The coordinates of element `at` of a shape with the axes (size, more...), innermost first. Each
-// axis but the last has its `inverse`, 2^62 / size + 1: the high word of a product is a quotient,
-// exactly, for fewer than 2^31 elements.
+// The function coordinates() converts a linear index `at` into coordinates of a shape whose first
+// axis is the innermost. The caller passes an `inverse`, 2^62 / size + 1, for each axis except the
+// last. If there are fewer than 2^31 elements, a multiplication by the inverse gives the exact
+// quotient.
 CUTE_DEVICE unsigned quotient_by(unsigned at, int64_t inverse) {
   return unsigned(__umul64hi(uint64_t(at) * 4, uint64_t(inverse)));
 }
@@ -216,16 +220,16 @@ CUTE_DEVICE auto coordinates(int at, Shape const& shape, Inverses... inverses) {
   return coordinates_from<0>(unsigned(at), shape, inverses...);
 }
 
-// The tensor of the numbers 0, 1, 2, ... with a layout's strides: positions along an axis.
+// Returns a tensor whose element at offset i is the number first + i, for positions along an axis.
 template <class Layout>
 CUTE_DEVICE auto positions(int64_t first, Layout const& layout) {
   return cute::make_tensor(cute::counting_iterator<int64_t>(first), layout);
 }
 
-// The element that an index means, on an axis of `size` elements. Wraps: a negative index counts
-// from the end. With 2, any index counts modulo the size; with 3, one outside the axis means the
-// nearest element; with 4, the axis is reflected at its ends; with 5, an index in [0, 2 * size)
-// counts modulo the size.
+// Converts an index into a position on an axis of `size` elements. If Wraps is 0, the position
+// equals the index. If it is 1, a negative index counts from the end. If it is 2, the index counts
+// modulo the size. If it is 3, the nearest element replaces an index outside the axis. If it is 4,
+// the axis is reflected at its ends. If it is 5, an index in [0, 2 * size) counts modulo the size.
 template <int Wraps>
 CUTE_DEVICE int64_t inside_axis(int64_t index, int64_t size) {
   if (Wraps == 3) return index < 0 ? 0 : index < size ? index : size - 1;
@@ -238,8 +242,8 @@ CUTE_DEVICE int64_t inside_axis(int64_t index, int64_t size) {
   return Wraps && index < 0 ? index + size : index;
 }
 
-// The offset of an index on an axis whose elements lie `stride` apart. As in PyTorch, an index
-// outside the axis stops the kernel.
+// Returns the offset of an index on an axis whose elements lie `stride` elements apart. An index
+// outside the axis stops the kernel, as in PyTorch.
 template <int Wraps>
 CUTE_DEVICE int64_t place(int64_t index, int64_t size, int64_t stride) {
   index = inside_axis<Wraps>(index, size);
@@ -248,16 +252,16 @@ CUTE_DEVICE int64_t place(int64_t index, int64_t size, int64_t stride) {
 }
 template <int Wraps, class Indices>
 struct Take {
-  // The indices of a vector's elements; with stride Int<0>, one index for all of them.
+  // One index for each element of a vector or, with stride Int<0>, one index for all of them.
   Indices indices;
   int64_t size, stride;
-  int64_t first = 0, step = 1;  // an index i means first + step * i
+  int64_t first = 0, step = 1;  // index i stands for the index first + step * i
   static constexpr bool kOnce =
       cute::is_constant<0, decltype(cute::stride<0>(typename Indices::layout_type{}))>::value;
   CUTE_DEVICE int64_t operator()(int v) const {
     return place<Wraps>(first + step * int64_t(indices(v)), size, stride);
   }
-  // Adds the offset of index `v` to `at`. Returns whether the index is outside the axis.
+  // Adds the offset of index `v` to `at`. Returns true if the index is outside the axis.
   CUTE_DEVICE bool move(int v, int64_t& at) const {
     const int64_t index = inside_axis<Wraps>(first + step * int64_t(indices(v)), size);
     at += index * stride;
@@ -270,9 +274,9 @@ CUTE_DEVICE Take<Wraps, Indices> take(Indices const& indices, int64_t size, int6
   return {indices, size, stride, first, step};
 }
 
-// Finds the offsets of indices: one for all V elements of a vector (N is 1), or one for each
-// element. Returns whether an index is outside its axis: the caller stops the kernel before it
-// reads.
+// Computes one offset for all V elements of a vector (if N is 1), or one for each element, and sums
+// over the indices of all `takes`. Returns true if an index is outside its axis. In this case, the
+// caller must stop the kernel before it reads.
 template <int N, class... Takes>
 CUTE_DEVICE bool find_places(int64_t (&at)[N], Takes const&... takes) {
   bool outside = false;
@@ -296,9 +300,9 @@ CUTE_DEVICE void load_at(cute::Tensor<Engine, Layout> const& g, int64_t const (&
   }
 }
 
-// Like load_taken, but does not stop the kernel if an index is outside its axis: it sets `outside`
-// and reads no element, and the caller must stop the kernel before it ends. So loads do not wait
-// for the check of an earlier index.
+// Like load_taken() below, but does not stop the kernel if an index is outside its axis. Instead,
+// it sets `outside` and reads the element at offset 0. The caller must stop the kernel later if
+// `outside` is true. With this function, loads do not wait for the checks of earlier indices.
 template <class R, int V, class Engine, class Layout, class... Takes>
 CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V], bool& outside,
                             Takes const&... takes) {
@@ -311,7 +315,8 @@ CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V], bo
   load_at(g, at, r);
 }
 
-// Loads the elements that indices choose: all V at the offset of one index, or each at its own.
+// Gathers elements: if each of `takes` has one index for the whole vector, reads V elements at the
+// offset of these indices, otherwise each element at the offset of its own indices.
 template <class R, int V, class Engine, class Layout, class... Takes>
 CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V],
                             Takes const&... takes) {
@@ -341,7 +346,7 @@ CUTE_DEVICE void store(R const (&r)[V], cute::Tensor<Engine, Layout> const& g) {
   }
 }
 
-// Stores elements at the offsets that indices choose, as load_at reads them.
+// Stores elements at offsets that find_places() computed. load_at() reads from the same offsets.
 template <class R, int V, int N, class Engine, class Layout>
 CUTE_DEVICE void store_at(R const (&r)[V], cute::Tensor<Engine, Layout> const& g,
                           int64_t const (&at)[N]) {
@@ -355,8 +360,8 @@ CUTE_DEVICE void store_at(R const (&r)[V], cute::Tensor<Engine, Layout> const& g
   }
 }
 
-// V elements as they are in memory. hold() reads them before any later store of the thread; held()
-// converts them. So a kernel can have several loads in flight before its stores.
+// V elements without conversion. hold() reads them before any later store of the thread, and held()
+// converts them. A kernel can thus start several loads before its first store.
 template <class T, int V>
 struct Held {
   static constexpr int kBytes = int(sizeof(T)) * V, kWords = (kBytes + 3) / 4;
@@ -403,7 +408,8 @@ CUTE_DEVICE void held(cute::Tensor<Engine, Layout> const&, Held<T, V> const& fro
   }
 }
 
-// Loads V elements for each of S lists that take turns: element v of list s is element v * S + s.
+// Loads S * V elements and deinterleaves them: r[s][v] is element v * S + s. store_turns()
+// interleaves and stores them.
 template <class R, int S, int V, class Engine, class Layout>
 CUTE_DEVICE void load_turns(cute::Tensor<Engine, Layout> const& g, R (&r)[S][V]) {
   R all[S * V];

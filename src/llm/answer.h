@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// AnswerReader: turns a server's response to one request into a reply or a fault.
+// AnswerReader: converts a model server's response to one request into a reply or a fault.
 //
-// Contract: an answer that broke off in the middle is a reply with Stop::cut and its cost. A
-// refused question is a reply with Stop::refusal. A reply without usage gets an estimate. The key
-// never appears in a reply or a fault. Options and request must outlive the reader.
+// Contract: if an answer broke off in the middle, the result is a reply with Stop::cut and its
+// cost. If the provider refuses the question, the result is a reply with Stop::refusal. If the
+// server reports no token counts, AnswerReader estimates them. It removes the API key from replies
+// and faults. Options and request must outlive the reader.
 //
 // Example: Attempt a = AnswerReader(options, request).body(outcome); if (a.reply) use(*a.reply);
 #pragma once
@@ -21,7 +22,7 @@ struct HttpModelOptions;
 
 struct Attempt {
   std::optional<ChatReply> reply;
-  Fault fault;  // set if there is no reply
+  Fault fault;  // meaningful only if there is no reply
 };
 
 class AnswerReader {

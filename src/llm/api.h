@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Api: one wire format. It writes requests and reads answers, whole or streamed.
+// Api: the HTTP API of a kind of model server. It encodes requests and decodes answers.
 //
-// Contract: encode() depends only on its arguments, so equal prefixes give equal bytes, which
-// providers cache. An Assembler builds, from the events of a stream, the JSON of the whole answer;
-// decode() reads that JSON. All input is hostile: any field may be missing, or of any type or
-// length.
+// Contract: encode() depends only on its arguments. Requests with the same beginning therefore
+// encode to the same bytes there, so that providers can cache the beginning. For a streamed answer,
+// an Assembler builds the JSON of the whole answer from the events of the stream, and decode()
+// reads this JSON. All input may be hostile: any field may be missing, or have any type or length.
 //
 // Example: Json body = api.encode(request, shape); auto reply = api.decode(response);
 #pragma once
@@ -21,15 +21,16 @@
 
 namespace cutegen::llm {
 
-// What a request must respect about the model and its provider.
+// Properties of the model and its provider that encode() must respect.
 struct Shape {
   std::string model;
   Provider provider{};
   bool temperature = true;
   Thinking thinking = Thinking::unknown;
   std::optional<int64_t> max_output_tokens;
-  // The parameters that the server has refused: temperature, effort, thinking, schema,
-  // stream_options, max_tokens_field, prompt_cache_key, cache_control, include, tool_choice.
+  // Parameters that the server has refused so far. Possible values: temperature, effort, thinking,
+  // schema, stream_options, max_tokens_field, prompt_cache_key, cache_control, include,
+  // tool_choice.
   std::set<std::string> refused;
   bool takes(const std::string& what) const { return refused.count(what) == 0; }
 };
@@ -37,15 +38,15 @@ struct Shape {
 class Assembler {
  public:
   virtual ~Assembler() = default;
-  // An error if it cannot read the event.
+  // Adds an event of the stream. Returns an error if it cannot read the event.
   virtual Result<void> take(const SseEvent& event) = 0;
-  // The stream has given its stop reason.
+  // Returns whether the server has sent its stop reason.
   virtual bool complete() const = 0;
-  // The stream has ended.
+  // Returns whether the stream has ended.
   virtual bool ended() const = 0;
-  // The answer so far, in the form of a whole answer.
+  // Returns the answer so far, in the same JSON form as an answer that is not streamed.
   virtual Json response() const = 0;
-  // The error that the server sent in the stream; null if none.
+  // Returns the error that the server sent in the stream; null if it sent none.
   virtual Json error() const = 0;
 };
 
@@ -56,7 +57,8 @@ class Api {
   virtual std::vector<std::string> headers(const std::string& key) const = 0;
   virtual Json encode(const ChatRequest& request, const Shape& shape) const = 0;
   virtual std::unique_ptr<Assembler> assembler() const = 0;
-  // If the answer reports no usage, it is all zero and the caller estimates it.
+  // Reads an answer. If the server reported no token counts, `usage` is all zero, and the caller
+  // must estimate it.
   virtual Result<ChatReply> decode(const Json& response) const = 0;
 };
 

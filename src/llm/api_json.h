@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that the three APIs share: reading untrusted JSON, schemas, tool arguments.
+// Functions that all three APIs use to read untrusted JSON and to encode requests.
 //
-// Contract: the *_at functions return an empty value if the field is missing or has another type.
-// Example:
+// Contract: the functions with names in _at return an empty value if the field is missing or has
+// another type. Example:
 //   int64_t n = tokens_at(usage, "prompt_tokens");
 #pragma once
 
@@ -13,28 +13,31 @@
 namespace cutegen::llm {
 
 std::string text_at(const Json& json, const std::string& key);
-int64_t tokens_at(const Json& json, const std::string& key);  // never negative
-const Json& at(const Json& json, const std::string& key);     // null if missing
-// Returns the entry at an index that the server sent. Grows the array to at most kMaxParts entries.
+int64_t tokens_at(const Json& json, const std::string& key);  // the result is never negative
+const Json& at(const Json& json, const std::string& key);  // returns null if the field is missing
+// Returns the array's entry at an index that the server sent. If the array is too short, the
+// function extends it, to at most kMaxParts entries.
 inline constexpr size_t kMaxParts = 1024;
 Result<Json*> part_at(Json& array, const Json& index);
 
-// The data of an event as a JSON object.
+// Parses the data of an event as a JSON object.
 Result<Json> event_object(const SseEvent& event);
-// A tool call whose arguments arrived as text.
+// Makes a tool call from arguments that the server sent as text.
 ToolCall tool_call(std::string id, std::string name, const std::string& arguments);
 
-// The system text, with the schema as text if the server does not take it as a field.
+// Returns the system text of a request. If the request has no field for the output schema, or the
+// server refused the field, the text contains the schema.
 std::string system_text(const ChatRequest& request, const Shape& shape, bool schema_as_field);
-// Whether a schema is closed, as OpenAI's strict mode requires.
+// Returns whether all objects of a schema forbid additional properties and require all their
+// properties, as OpenAI's strict mode demands.
 bool is_closed_schema(const Json& schema);
-// Whether the request must forbid further tool calls.
+// Returns whether the request must tell the server to forbid further tool calls.
 bool forbids_calls(const ChatRequest& request, const Shape& shape);
 int64_t output_limit(const ChatRequest& request, const Shape& shape);
-// A key that all questions with the same prefix share, so that the provider routes them to the same
-// cache.
+// Returns a key that is the same for all requests with the same system text and tools, so that the
+// provider routes them to the same cache.
 std::string prefix_key(const ChatRequest& request);
-// The opaque part of a message if `api` wrote it, else null.
+// Returns a field of the message's opaque data if the API named `api` wrote the data, else null.
 const Json& opaque_of(const Message& message, const char* api, const std::string& field);
 
 }  // namespace cutegen::llm

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chat: questions to a language model and its answers, independent of the provider.
+// Chat: requests to a language model and its replies, independent of the provider.
 //
-// Contract: plain values. Put the constant part first (system, tools, early messages): the text up
-// to a message with `cache_end` costs the full price only once. Return a reply's `message`
-// unchanged as the next assistant message, because `opaque` holds data that the provider needs back
-// (its reasoning). Several threads may call chat(). It blocks until the reply is complete, or ends
-// early with its Context. A refusal is a reply (`stop`), not an error. Errors: `user` (key, quota,
-// budget, unknown model) and `world` (after all retries).
+// Contract: requests and replies are plain values. Put constant text first (system, tools, early
+// messages), because the text up to a message with `cache_end` costs the full price only once. In
+// the next request, repeat a reply's `message` unchanged, because `opaque` holds data that the
+// provider needs (its reasoning). Several threads may call chat(). It blocks until the reply is
+// complete or the Context is cancelled or times out. If the model refuses to answer, chat() returns
+// a reply with Stop::refusal, not an error. Errors have the kind `user` (key, quota, budget,
+// unknown model) or `world` (all retries failed).
 //
 // Example:
 //   CG_TRY(auto model, llm::open_model("anthropic:NAME", config));       // llm/models.h
@@ -31,7 +32,7 @@ struct ToolSpec {
 struct ToolCall {
   std::string id, name;
   Json arguments = Json::object();
-  // If the model sent no JSON object: the text that it sent; `arguments` is then {}.
+  // The text that the model sent, if it is not a JSON object. In this case, `arguments` is {}.
   std::string malformed;
 };
 
@@ -45,70 +46,74 @@ enum class Speaker { user, assistant };
 struct Message {
   Speaker speaker = Speaker::user;
   std::string text;
-  std::vector<ToolCall> calls;      // assistant only
-  std::vector<ToolResult> results;  // user only; they precede the text
-  Json opaque;                      // assistant only: the provider's own form, to return unchanged
-  // User only: later requests will repeat everything up to this message.
+  std::vector<ToolCall> calls;      // only in messages of the assistant
+  std::vector<ToolResult> results;  // only in messages of the user; they come before the text
+  // Only in messages of the assistant: data that later requests must return to the provider
+  // unchanged.
+  Json opaque;
+  // Only in messages of the user: true if later requests will repeat everything up to this message.
   bool cache_end = false;
 };
 
 struct ChatRequest {
-  std::string system;  // always part of the cached prefix
+  std::string system;  // the provider always caches this text
   std::vector<Message> messages;
   std::vector<ToolSpec> tools;
-  // false: `tools` only explains earlier calls, and the model must answer now.
+  // If false, the model must answer without calling tools. `tools` then only explains earlier
+  // calls.
   bool may_call = true;
-  // null: free text. Otherwise the reply's text is JSON that should fit this schema.
+  // If null, the reply is free text. Otherwise the reply's text is JSON that should fit this
+  // schema.
   Json output_schema;
   int64_t max_output_tokens = 16384;
-  std::optional<double> temperature;  // omitted if the model refuses it
-  // Reasoning effort: "", "low", "medium", "high", "xhigh" or "max". Text, because the provider
-  // names its levels.
+  std::optional<double> temperature;  // cutegen omits it if the model refuses it
+  // Reasoning effort: "", "low", "medium", "high", "xhigh" or "max". It is a text, because each
+  // provider names its own levels.
   std::string effort;
-  // Names the question: "coder ask 12 try 1". It keeps its label when the run is resumed. For
-  // people, relays and recordings; never sent to a model.
+  // A name of the request for people, relays and recordings, such as "coder ask 12 try 1". A
+  // resumed run uses the same label again. A model never sees the label.
   std::string label;
-  // The program to change, as complete files. For relays; never sent to a model or recorded.
+  // The files of the program to change, for relays. They are neither sent to a model nor recorded.
   std::map<std::string, std::string> files;
 };
 
 struct Usage {
-  int64_t input = 0;          // tokens read at full price
-  int64_t cached = 0;         // read from the provider's cache
-  int64_t cache_written = 0;  // read and put into the cache
-  int64_t output = 0;         // written, including reasoning
-  int64_t reasoning = 0;      // the hidden part of `output`
-  // Whether the counts are estimates (llm/tokens.h) instead of the provider's.
+  int64_t input = 0;          // input tokens at full price
+  int64_t cached = 0;         // input tokens that the provider read from its cache
+  int64_t cache_written = 0;  // input tokens that the provider wrote to its cache
+  int64_t output = 0;         // output tokens, including reasoning
+  int64_t reasoning = 0;      // the reasoning tokens in `output`
+  // True if cutegen estimated the counts (llm/tokens.h), because the provider did not report them.
   bool estimated = false;
   int64_t all_input() const { return input + cached + cache_written; }
   int64_t total() const { return all_input() + output; }
   Usage& operator+=(const Usage& o);
 };
 
-// `cut`: the stream broke off, and the received part was charged. MeteredModel then asks again, so
-// only direct users of a client see this value.
+// Why the model stopped. `cut` means that the answer broke off; the received part still has a cost.
+// Callers of MeteredModel never see `cut`, because MeteredModel then asks again.
 enum class Stop { end, tool, length, refusal, cut };
 
 struct ChatReply {
   Message message;
   Stop stop = Stop::end;
-  std::string detail;  // the reason of a refusal or a cut, for people
+  std::string detail;  // if `stop` is refusal or cut, the reason in words
   Usage usage;
-  std::optional<double> cost_usd;  // empty: the model has no known price
-  std::string model;               // the provider's name for the model
+  std::optional<double> cost_usd;  // empty if the model's price is unknown
+  std::string model;               // the provider's name of the model
 };
 
 class ChatModel {
  public:
   virtual ~ChatModel() = default;
   virtual Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) = 0;
-  // "anthropic:NAME", as the user named it.
+  // Returns the name as the user gave it, such as "anthropic:NAME".
   virtual const std::string& name() const = 0;
-  // Whether the model can call tools without further setup. A relay can; a local server must be
-  // configured.
+  // Returns whether the model can call tools without further setup. It is true for a relay, and
+  // false for a local server, which the user must configure first.
   virtual bool has_tools() const = 0;
-  // The highest possible cost of the call. Empty if the price is unknown, zero if the model is
-  // free.
+  // Returns the highest possible cost of the call. It is empty if the price is unknown, and zero if
+  // the model is free.
   virtual std::optional<double> most_usd(const ChatRequest& request) const = 0;
 };
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// HttpModel: a model behind one of the APIs. It handles retries, quirks, prices and limits.
+// HttpModel: a model on a server with one of the supported HTTP APIs. This class repeats failed
+// requests and computes costs.
 //
-// Contract: chat() as in llm/chat.h. If the server does not answer or refuses temporarily,
-// HttpModel waits and sends the request again. The wait grows, unless the server asks for a certain
-// wait. Once the server refuses a parameter, HttpModel omits it. An answer that broke off in the
-// middle is a reply with Stop::cut and its cost. The key never appears in an error or a reply.
+// Contract: chat() behaves as llm/chat.h says. If the server does not answer or is temporarily
+// unavailable, HttpModel waits and sends the request again. HttpModel waits longer each time, or as
+// long as the server demands. If the server refuses a parameter, HttpModel omits the parameter from
+// then on. If an answer breaks off in the middle, chat() returns a reply with Stop::cut and its
+// cost. The API key never appears in an error or a reply.
 //
 // Example: HttpModel model(options); CG_TRY(ChatReply r, model.chat(ctx, request));
 #pragma once
@@ -27,7 +29,7 @@ struct HttpModelOptions {
   std::string model, url, key;
   std::optional<PriceEntry> price;
   bool is_free = false;
-  ModelConfig config;  // waits and retries
+  ModelConfig config;  // sets waits and retries
 };
 
 class HttpModel final : public ChatModel {
@@ -41,7 +43,8 @@ class HttpModel final : public ChatModel {
  private:
   Attempt attempt(const Context& ctx, const ChatRequest& request, const Shape& shape);
   Shape shape();
-  // Omits a parameter from now on. False if the refused request did not contain it.
+  // Omits a parameter in all later requests. Returns false if the refused request did not contain
+  // it.
   bool leave_out(const std::string& parameter, const Shape& used);
 
   HttpModelOptions options_;
@@ -51,12 +54,13 @@ class HttpModel final : public ChatModel {
   Shape shape_;
 };
 
-// The wait before retry `n` (from 0): what the server asks for, else first_wait doubled n times and
-// shortened by a random share. Empty if the server asks for more than longest_wait.
+// Returns the wait before retry number `n` (from 0). If the server demands a wait, the result is
+// this wait, or empty if it exceeds longest_wait. Otherwise the result is first_wait, doubled n
+// times up to 8 s, and shortened by a random share.
 std::optional<std::chrono::milliseconds> retry_wait(int n,
                                                     std::optional<std::chrono::milliseconds> asked,
                                                     const ModelConfig& config);
-// Waits, or returns how the Context ended.
+// Waits for this time. Returns an error if the Context was cancelled or timed out.
 Result<void> wait_for(const Context& ctx, Nanoseconds time, const std::string& what);
 
 }  // namespace cutegen::llm

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command: a user's own program that answers each JSON line with one JSON line.
+// Command: runs a program of the user that replaces a language model. The program reads questions
+// and writes answers, one JSON value per line.
 //
-// Contract: start() runs the command line with sh; the program inherits stderr. call() sends a line
-// and waits for the answer. It skips blank lines and refuses lines longer than kMaxLine. If the
-// program ends or breaks the protocol, or a call is given up, Command stops the program with its
-// process group, and every later call fails. The program does not outlive its parent. One call at a
-// time.
+// Contract: start() runs the command line with sh; the program inherits stderr. The function call()
+// sends a question as one line and waits for one line with the answer. It skips blank lines, and
+// fails if a line is longer than kMaxLine. If the program ends or breaks the protocol, or if a call
+// is cancelled or times out, Command stops the program with its process group, and every later call
+// fails. The program ends when its parent dies. Only one thread at a time may call call().
 //
 // Example:
 //   CG_TRY(auto c, Command::start("python3 mine.py"));
@@ -40,7 +41,7 @@ class Command {
   Result<std::string> receive(const Context& ctx);
   Result<void> wait_ready(const Context& ctx, int fd, short events);
   tl::unexpected<Error> ended();
-  int stop();  // returns the status from waitpid
+  int stop();  // stops the program and returns the status from waitpid
 
   std::string line_;
   pid_t pid_;

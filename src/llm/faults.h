@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults: classifies a server's refusal and says how to react.
+// Faults: classifies the error that a model server returned, and says how cutegen must react.
 //
-// Contract: read_fault takes the status, headers and error body of any API (JSON or not, with
-// status 200 or in the middle of a stream). It caps and sanitises the server's text. The caller
-// must remove keys.
+// Contract: read_fault accepts status, headers and error body from any API. The body may be JSON or
+// not, and the error may come with status 200 or in the middle of a stream. The function shortens
+// and sanitises the server's text, but the caller must remove API keys from it.
 //
 // Example:
 //   Fault f = read_fault({429, headers, body}); if (f.kind == FaultKind::retry) wait(f.wait);
@@ -20,33 +20,34 @@
 namespace cutegen::llm {
 
 enum class FaultKind {
-  retry,      // overload, rate limit, a temporary failure
-  parameter,  // the server refuses `parameter`; ask again without it
-  // The question violates the provider's rules. This becomes a reply, not an error.
+  retry,      // overload, rate limit or another temporary failure
+  parameter,  // the server refuses `parameter`; send the request again without it
+  // The question violates the provider's rules. The caller returns a reply, not an error.
   refusal,
-  fatal,  // key, quota, unknown model, too long a prompt, ...
+  fatal,  // wrong key, no quota, unknown model, prompt too long, ...
 };
 
 struct Fault {
   FaultKind kind = FaultKind::fatal;
   Error error;
-  // The parameter that the model refuses: see Shape::refused.
+  // The parameter that the model refuses; Shape::refused lists the possible names.
   std::string parameter = {};
-  std::optional<std::chrono::milliseconds> wait = {};  // the wait that the server asks for
+  std::optional<std::chrono::milliseconds> wait = {};  // the wait that the server demands
 };
 
 struct Refused {
   int status = 0;
   Headers headers = {};
   std::string body = {};
-  Json error = {};  // the error of a stream; null: read it from the body
+  Json error = {};  // an error from a stream; if null, read_fault reads the error from `body`
 };
 Fault read_fault(const Refused& refused, const std::string& provider);
 
-// Reads retry-after-ms, or else retry-after: seconds, with a fraction, or an HTTP date.
+// Returns the wait that the server demands, from the header retry-after-ms or else retry-after
+// (seconds, which may have a fraction, or an HTTP date).
 std::optional<std::chrono::milliseconds> asked_wait(const Headers& headers);
-// The `error` of an error body ({"error": ...}, {"type": "error", ...}); null if the body is an
-// answer.
+// Returns the `error` of an error body ({"error": ...}, {"type": "error", ...}); null if the body
+// is not an error.
 Json error_of_body(const Json& body);
 
 }  // namespace cutegen::llm

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Http: sends a POST to a model's server. The answer comes whole or streamed.
+// Http: sends POST requests to a model server and receives whole or streamed answers.
 //
-// Contract: post() returns what it received, even if the answer broke off; `error` says how it
-// ended. A text/event-stream goes to `on_stream` in pieces; any other body is kept in `body`.
-// on_stream returns true when it has seen the end; post() then waits only a moment for the rest.
-// Every call is limited by header and body sizes, by the longest silence and by the Context. Http
-// follows no redirects, keeps no cookies and reuses connections. Thread-safe.
+// Contract: post() returns everything that it received, even if the answer broke off; `error` then
+// says why. It passes a text/event-stream to `on_stream` piece by piece, and stores any other body
+// in `body`. When on_stream returns true, the answer is complete, and post() waits only a moment
+// for further bytes. Each call has limits for the sizes of headers and body, for the time without a
+// byte, and for the total time; it also ends if its Context is cancelled or times out. Http follows
+// no redirects, keeps no cookies and reuses connections. Thread-safe.
 //
 // Example: HttpOutcome o = http.post(ctx, {.url = url, .body = text}, {});
 #pragma once
@@ -27,20 +28,20 @@ struct HttpRequest {
   std::string url;
   std::vector<std::string> headers;  // "name: value"
   std::string body;
-  Nanoseconds idle = std::chrono::minutes(5);    // the longest silence
-  Nanoseconds total = std::chrono::minutes(60);  // the longest answer, even if data keeps coming
-  size_t max_bytes = size_t{64} << 20;           // limit of the answer
+  Nanoseconds idle = std::chrono::minutes(5);    // the longest time without a byte from the server
+  Nanoseconds total = std::chrono::minutes(60);  // the longest total time of the call
+  size_t max_bytes = size_t{64} << 20;           // the largest size of the answer
 };
 
-using Headers = std::map<std::string, std::string>;  // names in lower case
+using Headers = std::map<std::string, std::string>;  // header names are in lower case
 
 struct HttpOutcome {
-  int status = 0;  // 0: no answer
+  int status = 0;  // the HTTP status; 0 if the server did not answer
   Headers headers;
   std::string body;
-  bool streamed = false;  // bytes went to on_stream
-  // Empty if the answer is complete. `timeout` and `cancelled` come from the Context; all others
-  // are `world`.
+  bool streamed = false;  // true if post() called on_stream
+  // Empty if the answer is complete. If the Context ended the call, the kind is `timeout` or
+  // `cancelled`, otherwise `world`.
   std::optional<Error> error;
 };
 
@@ -54,17 +55,17 @@ class Http {
   HttpOutcome post(const Context& ctx, const HttpRequest& request, const OnStream& on_stream);
 
  private:
-  class Lane;  // a connection and its driver
+  class Lane;  // a libcurl handle with its connection
   std::unique_ptr<Lane> take();
   void give(std::unique_ptr<Lane> lane);
   std::mutex mutex_;
   std::vector<std::unique_ptr<Lane>> free_;
 };
 
-// Whether a URL's host is this machine.
+// Returns whether a URL's host is this machine.
 bool is_local_url(const std::string& url);
-// Accepts http(s)://host[:port][/path] without user, query and fragment. Any other URL is a user
-// error with the reason.
+// Accepts URLs of the form http(s)://host[:port][/path], without user, query and fragment. For any
+// other URL, returns a user error with the reason.
 Result<void> check_url(const std::string& url);
 
 }  // namespace cutegen::llm

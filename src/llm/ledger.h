@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ledger: the budget of a run and its spending: dollars, tokens, evaluations, minutes.
+// Ledger: counts what a run has spent of its budget: dollars, tokens, evaluations and minutes.
 //
-// Contract: the ledger folds the run's events, so a resume gives the same state. open_call()
-// reserves the highest cost of a call before the request is sent, or refuses with a budget error.
-// `call_ended` replaces the reservation by the real cost. A call that never ended (a crash) stays
-// charged with its reservation. apply() takes every event of a run. It ignores calls that it
-// already has, so it is safe to apply an event twice. Thread-safe.
+// Contract: the engine calls apply() for every event of the run. When a run is resumed, it applies
+// the recorded events again and restores the state. Before the engine sends a request, it calls
+// open_call(), which reserves the highest possible cost of the call, or returns an error if the
+// budget is too small. The event `call_ended` replaces the reservation by the real cost. If a call
+// never ended (because of a crash), its reservation stays charged. The engine may apply an event
+// twice, because apply() ignores calls that it already has. Thread-safe.
 //
 // Example:
 //   Ledger ledger({.usd = 2.0}); for (const Event& e : events) ledger.apply(e.type, e.data);
@@ -22,7 +23,7 @@
 
 namespace cutegen::llm {
 
-struct Limits {  // 0: no limit
+struct Limits {  // 0 means no limit
   double usd = 0;
   int64_t tokens = 0;
   int64_t evaluations = 0;
@@ -31,13 +32,14 @@ struct Limits {  // 0: no limit
 
 struct Spent {
   double usd = 0;     // dollars spent on calls that have ended
-  int64_t calls = 0;  // calls that got a reply
-  Usage usage;        // usage of those calls
-  // Reserved for unfinished calls; after a crash it is unknown whether they cost anything.
+  int64_t calls = 0;  // number of calls with a reply
+  Usage usage;        // tokens of these calls
+  // Reservations of calls that have not ended. After a crash, cutegen does not know their real
+  // cost.
   double open_usd = 0;
   int64_t open_tokens = 0;
   int64_t open_calls = 0;
-  bool unpriced = false;  // some call had an unknown price, so `usd` is too small
+  bool unpriced = false;  // true if a call had an unknown price, so that `usd` is too small
   int64_t evaluations = 0;
   int64_t clock_ms = 0;
 };
@@ -49,13 +51,14 @@ class Ledger {
   // Reserves the cost of a call. Returns the data of `call_started`: call, label, model, request,
   // request_hash, reserved_usd, reserved_tokens.
   Result<Json> open_call(const ChatModel& model, const ChatRequest& request);
-  // Cancels the reservation of a call that was never sent.
+  // Cancels the reservation of a call whose request was not sent.
   void drop_call(int64_t call);
-  // Reads call_started, call_ended, evaluated, and the clock_ms of every event.
+  // Updates the state with one event. It uses the events call_started, call_ended and evaluated,
+  // and the field clock_ms of every event.
   void apply(EventType type, const Json& data);
 
-  // Why the budget is spent: "budget: dollars ($2.0100 of $2.0000)". Empty while the
-  // budget lasts.
+  // Returns which limit the run has reached, such as "budget: dollars ($2.0100 of $2.0000)". Empty
+  // if the run has reached no limit.
   std::optional<std::string> ended() const;
   Spent spent() const;
   const Limits& limits() const { return limits_; }
@@ -78,7 +81,7 @@ class Ledger {
 };
 
 Json to_json(const Spent& spent);
-// Whether an error is the user error for a spent budget.
+// budget_end() makes the user error for a spent budget, and is_budget_end() recognises it.
 bool is_budget_end(const Error& error);
 Error budget_end(const std::string& why);
 

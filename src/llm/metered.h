@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// MeteredModel: a model that reserves, records and charges every call.
+// MeteredModel: wraps a model, and records every call and charges it to the run's budget.
 //
-// Contract: records `call_started` before it sends a request and `call_ended` after the reply. Both
-// hold the whole exchange, so a run's events are its recording (llm/replay.h). If a call would
-// exceed the budget, MeteredModel records `call_refused` instead of sending it and returns an error
-// with is_budget_end(). It charges a reply that was cut and asks again, at most kCutRetries times.
-// If it cannot record a call, it does not send it. It is as thread-safe as the sink.
+// Contract: MeteredModel records the event `call_started` with the request before it sends the
+// request, and `call_ended` with the reply. The events of a run are thus a recording of its calls
+// (llm/replay.h). If a call could exceed the budget, MeteredModel does not send it, records
+// `call_refused`, and returns an error for which is_budget_end() is true. If a reply broke off,
+// MeteredModel charges it and asks again, at most kCutRetries times. If it cannot record a call, it
+// does not send it. MeteredModel is thread-safe if its sink is.
 //
 // Example: MeteredModel model(*client, ledger, journal_sink); model.chat(ctx, request);
 #pragma once
@@ -16,11 +17,11 @@ namespace cutegen::llm {
 
 inline constexpr int kCutRetries = 3;
 
-// Receives the events. The engine's sink commits before it returns.
+// Receives the events. The engine's implementation commits each event before it returns.
 class CallSink {
  public:
   virtual ~CallSink() = default;
-  // type: call_started, call_ended or call_refused.
+  // `type` is call_started, call_ended or call_refused.
   virtual Result<void> record(EventType type, const Json& data) = 0;
 };
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models: turns the name that a user gives (--model) into a ChatModel.
+// Models: creates a ChatModel from the name that the user gives (--model).
 //
-// Contract: parse_model refuses an unknown provider or a missing name, and lists the known ones.
-// open_model also requires a key if the provider needs one, and a readable price file. Neither
-// sends anything. Keys come from the provider's environment variable or `key_file`; they are never
-// logged, recorded or shown. This module does not handle `builtin`. docs/models.md lists providers
-// and settings.
+// Contract: if the provider is unknown or the name is missing, parse_model returns an error that
+// lists the known providers. The function open_model also fails if the provider needs a key and
+// none is set, or if it cannot read the price file. Neither function sends anything. Keys come from
+// the provider's environment variable or from `key_file`, and they are never logged, recorded or
+// shown. These functions do not accept the model `builtin`, which is not a language model. See
+// docs/models.md for providers and settings.
 //
 // Example: CG_TRY(auto model, open_model("openai:NAME", {.url = "http://localhost:8000/v1"}));
 #pragma once
@@ -26,28 +27,30 @@ namespace cutegen::llm {
 
 struct ModelSpec {
   std::string provider;  // "openai", "anthropic", "relay", "replay", ...
-  std::string name;      // the provider's name of the model, a folder, a run
+  std::string name;      // the provider's name of the model; for relay a folder, for replay a run
 };
 Result<ModelSpec> parse_model(const std::string& text);
 
 struct ModelConfig {
-  std::string url;                    // base URL; empty: the provider's own
-  std::filesystem::path key_file;     // holds only the key; empty: use the environment
-  std::filesystem::path prices_file;  // the user's prices override the shipped ones
-  // The most retries of a request without a usable answer.
+  std::string url;                 // base URL; if empty, the provider's default
+  std::filesystem::path key_file;  // contains only the key; if empty, the environment has the key
+  std::filesystem::path prices_file;  // the user's prices, which override the shipped ones
+  // The most retries of a request after temporary failures.
   int retries = 5;
-  // Wait before the first retry; doubles with each retry, at most 8 s.
+  // The wait before the first retry. It doubles with each retry, up to 8 s.
   std::chrono::milliseconds first_wait{500};
-  std::chrono::milliseconds longest_wait{120'000};  // give up if a server demands a longer wait
-  std::chrono::milliseconds idle{300'000};          // longest time without a byte from the server
-  std::chrono::minutes relay_wait{0};               // longest wait for an answer file; 0: no limit
-  std::optional<std::map<std::string, std::string>> environment;  // default: the process's
-  // Reads the recorded exchanges of a run, for replay:RUN.
+  // If a server demands a longer wait before a retry, chat() fails.
+  std::chrono::milliseconds longest_wait{120'000};
+  std::chrono::milliseconds idle{300'000};  // longest time without a byte from the server
+  std::chrono::minutes relay_wait{0};       // longest wait for an answer file; 0 means no limit
+  // The environment variables that may contain keys. If empty, those of the process.
+  std::optional<std::map<std::string, std::string>> environment;
+  // For replay:RUN: reads the requests and replies that the run recorded.
   std::function<Result<std::vector<Exchange>>(const std::string& run)> recording;
 };
 Result<std::unique_ptr<ChatModel>> open_model(const std::string& text, const ModelConfig& config);
 
-// For `doctor`: whether a provider has a key here. Never holds the key itself.
+// For `doctor`: whether the environment has a key for a provider. It does not contain the key.
 struct ProviderState {
   std::string provider, key_variable, url;
   bool key_present = false;

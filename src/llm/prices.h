@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prices: each model's price of tokens, from a dated file, and the parameters that the model
-// refuses.
+// Prices: token prices and parameter restrictions of models, from price files.
 //
-// Contract: entries of the user's file override those of models/prices.toml. A model without a
-// matching entry has no price; nothing is guessed. An entry matches its own name, also if a date or
-// "-latest" follows. cost() prices actual usage, most() the worst case of a call.
+// Contract: entries of the user's file override those of models/prices.toml. If no entry matches a
+// model, its price is unknown; cutegen does not guess it. An entry matches a model with the same
+// name, also if the model's name has a date or "-latest" appended. The function cost() returns the
+// cost of actual usage, and most() returns the highest possible cost of a call.
 //
 // Example: CG_TRY(Prices p, Prices::load("my.toml")); if (auto* e = p.find("openai", "gpt-5")) ...
 #pragma once
@@ -26,9 +26,9 @@ struct Rates {  // dollars per million tokens
 struct PriceEntry {
   std::string provider, id, as_of;
   Rates rates, long_rates;
-  // The input size from which long_rates apply. 0: never.
+  // If the input has more tokens than this, long_rates apply. 0 means that they never apply.
   int64_t long_from_tokens = 0;
-  bool temperature = true;  // whether the model takes the parameter
+  bool temperature = true;  // whether the model accepts the parameter `temperature`
   Thinking thinking = Thinking::unknown;
   std::optional<int64_t> max_output_tokens;
 
@@ -43,7 +43,7 @@ class Prices {
   const PriceEntry* find(const std::string& provider, const std::string& model) const;
 
  private:
-  std::vector<PriceEntry> entries_;  // the user's entries first
+  std::vector<PriceEntry> entries_;  // the user's entries come first
 };
 
 }  // namespace cutegen::llm

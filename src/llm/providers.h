@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Providers: a table of model services and servers, their APIs and their differences.
+// Providers: a table of the supported model services and local servers.
 //
-// Contract: a row holds everything that the encoders need to know about a provider. No other code
-// names a provider.
-// Example:
+// Contract: a row contains everything that the encoders of requests need to know about a provider.
+// No other code depends on a provider's name. Example:
 //   const Provider* p = find_provider("ollama"); p->url;  // "http://localhost:11434/v1"
 #pragma once
 
@@ -14,15 +13,16 @@ namespace cutegen::llm {
 
 enum class ApiKind { openai_chat, openai_responses, anthropic };
 
-// How well the provider supports `response_format`. If not fully, the prompt includes the schema.
+// Whether the provider's `response_format` accepts a schema (`full`), or only demands any JSON
+// object. In the second case, cutegen writes the schema into the prompt.
 enum class SchemaSupport { full, any_object };
 
-// Whether the next request returns earlier reasoning. in_tool_loop: only the reasoning since the
-// user's last message, as some vendors require.
+// Whether requests return the model's earlier reasoning to the provider. `in_tool_loop` returns
+// only the reasoning since the user's last message, as some providers require.
 enum class ReasoningBack { never, in_tool_loop, always };
 
-// How a request asks for reasoning: the model decides how much, or the request has a budget of
-// tokens.
+// How a request controls reasoning. With `adaptive`, the model decides how much it reasons; with
+// `budget`, the request sets a number of tokens.
 enum class Thinking { unknown, adaptive, budget };
 
 struct Provider {
@@ -30,16 +30,16 @@ struct Provider {
   ApiKind api;
   const char* url;
   const char* key_variable;
-  bool needs_key;                // whether its default address requires a key
-  bool is_free;                  // whether it runs on the user's machine, at no cost
-  const char* max_tokens_field;  // for openai_chat
+  bool needs_key;                // whether the default URL requires a key
+  bool is_free;                  // true if the server runs on the user's machine, at no cost
+  const char* max_tokens_field;  // for the API openai_chat, the field that limits output tokens
   SchemaSupport schema;
-  ReasoningBack reasoning_back;  // used by openai_chat; the other APIs have fixed rules
-  bool cache_key;                // takes prompt_cache_key
-  // Whether its models can call tools. false: only if the user configures the server for it.
+  ReasoningBack reasoning_back;  // only for the API openai_chat; the other APIs have fixed rules
+  bool cache_key;                // whether requests may contain prompt_cache_key
+  // True if the models can call tools. False if the user must first configure the server for it.
   bool tools;
-  bool asks_for_cost;     // reports dollars if the request sets usage.include
-  const char* priced_as;  // the provider's name in the price table
+  bool asks_for_cost;     // true if the provider reports dollars when a request sets usage.include
+  const char* priced_as;  // the provider's name in price files
 };
 
 const std::vector<Provider>& providers();

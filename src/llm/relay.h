@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// RelayModel: a person or another program acts as the model, through files in a folder.
+// RelayModel: lets a person or another program act as the model. Questions and answers are files in
+// a folder.
 //
-// Contract (docs/models.md explains it to users): question N is NNNN.request.md for people and
-// NNNN.request.json for programs. NNNN.program holds the files of the program to change, if there
-// is one. The answer is NNNN.answer.md (the reply's text) or NNNN.answer.json ({"text", "calls",
-// "refusal"}). If an answer is unusable, NNNN.problem.txt says why and the relay waits for a better
-// one. A question that is already in the folder under the same label keeps its number, and an
-// existing answer is used, so runs can resume. Files appear complete. Several processes may share a
-// folder.
+// Contract (docs/models.md explains it to users): RelayModel writes question number NNNN to
+// NNNN.request.md for people and to NNNN.request.json for programs. The folder NNNN.program has the
+// files of the program to change, if there is one. The answer is NNNN.answer.md (the reply's text)
+// or NNNN.answer.json ({"text", "calls", "refusal"}). If RelayModel cannot use an answer, it writes
+// the reason to NNNN.problem.txt and waits for a better answer. A resumed run asks a question again
+// with the same label. RelayModel then keeps the question's number, and uses an answer that is
+// already in the folder. Each file that RelayModel writes appears with its complete content.
+// Several processes may share a folder.
 //
 // Example: CG_TRY(auto m, RelayModel::open("relay:q", "q", {})); m->chat(ctx, request);
 #pragma once
@@ -24,9 +26,9 @@
 namespace cutegen::llm {
 
 struct RelaySettings {
-  std::chrono::minutes wait{0};            // longest wait for an answer; 0: no limit
-  std::chrono::milliseconds poll{200};     // the interval between looks at the folder
-  std::chrono::milliseconds settled{400};  // a .md is complete if unchanged for this long
+  std::chrono::minutes wait{0};            // longest wait for an answer; 0 means no limit
+  std::chrono::milliseconds poll{200};     // the interval at which RelayModel checks the folder
+  std::chrono::milliseconds settled{400};  // an answer.md is complete if unchanged for this long
 };
 
 class RelayModel final : public ChatModel {
@@ -53,12 +55,12 @@ class RelayModel final : public ChatModel {
   std::filesystem::path dir_;
   RelaySettings settings_;
   std::mutex mutex_;
-  std::map<std::string, std::string> numbers_;  // numbers of questions, by their identity
+  std::map<std::string, std::string> numbers_;  // from a hash of question and label to its number
 };
 
-// The reply in NNNN.answer.json.
+// Reads the content of NNNN.answer.json.
 Result<ChatReply> relay_reply_from_json(const Json& json, const std::string& where);
-// NNNN.request.md: the question for people.
+// Returns the content of NNNN.request.md.
 std::string relay_page(const ChatRequest& request, const std::string& number);
 
 }  // namespace cutegen::llm

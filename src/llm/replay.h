@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replay: a model that answers from a recording and reports the first question that differs from
-// it.
+// Replay: answers questions from a recording of earlier calls, and reports the first question that
+// differs from the recording.
 //
-// Contract: Recording folds a run's events (call_started, call_ended, call_refused) into exchanges,
-// in the order of the questions. A call that never ended, failed or was cut has no reply.
-// ReplayModel answers each question with the first unused answer recorded for it. While answers are
-// left, an unrecorded question is a user error that names the first difference. When all answers
-// are used, further questions go to the model `then`, if it is set. With a MeteredModel as `then`,
-// ReplayModel continues an interrupted dialogue without asking (and paying) again. As the model of
-// a MeteredModel, it answers the questions of a whole run.
+// Contract: Recording converts a run's events (call_started, call_ended, call_refused) to
+// exchanges, in the order of the questions. An exchange has no reply if its call never ended,
+// failed or broke off. ReplayModel answers each question with the first unused answer that was
+// recorded for the same question. If a question was not recorded, but unused answers are left,
+// chat() returns a user error that names the first difference. When all answers are used,
+// ReplayModel passes further questions to the model `then`, if it is set. There are two uses. With
+// a MeteredModel as `then`, a resumed run continues a dialogue without paying again. As the inner
+// model of a MeteredModel, a ReplayModel answers the questions of a whole run.
 //
 // Example: Recording r; for (auto& e : events) CG_CHECK(r.apply(e.type, e.data));
 //          ReplayModel model("replay:last", r.exchanges());
@@ -29,7 +30,8 @@ namespace cutegen::llm {
 struct Exchange {
   ChatRequest request;
   std::optional<ChatReply> reply;
-  std::string refused;  // why the budget refused it; there is then no reply
+  // If the call would have exceeded the budget, the reason. `reply` is then empty.
+  std::string refused;
   std::optional<double> most_usd;
 };
 
@@ -40,7 +42,7 @@ class Recording {
 
  private:
   std::vector<Exchange> exchanges_;
-  std::map<int64_t, size_t> positions_;  // by call number
+  std::map<int64_t, size_t> positions_;  // from a call number to its index in exchanges_
 };
 
 class ReplayModel final : public ChatModel {
@@ -49,12 +51,12 @@ class ReplayModel final : public ChatModel {
               std::unique_ptr<ChatModel> then = nullptr);
   Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) override;
   const std::string& name() const override { return name_; }
-  // If there is no `then`: whether the recorded questions had tools.
+  // Without `then`, returns whether the recorded questions had tools.
   bool has_tools() const override;
   std::optional<double> most_usd(const ChatRequest& request) const override;
-  // The number of unused answers.
+  // Returns the number of unused answers.
   size_t left() const;
-  // How the first question that is not in the recording differs from it, if there was one.
+  // If chat() received a question that was not recorded: how it differs from the recorded one.
   std::optional<Difference> difference() const;
 
  private:

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunModel: the model of one run. It charges, records, resumes and replays calls through the run's
-// events.
+// RunModel: the model of one run. It records calls as events of the run, charges them to the
+// budget, and answers from recorded calls when the run is resumed or replayed.
 //
-// Contract: fold() takes every event of the run in order, recorded and live. begin_ask() returns
-// the model for the strategy's open question. That model first answers from the calls recorded
-// since the last `answered`, so a resumed run neither asks nor pays again. Then it asks the client.
-// In a replay there is no client, and only recorded answers exist. The reference is valid until the
-// next begin_ask().
+// Contract: call fold() for every event of the run in order, both for recorded and for new events.
+// The function begin_ask() returns the model for the strategy's open question; the reference is
+// valid until the next begin_ask(). This model first answers from the calls that were recorded
+// since the last event `answered`, so a resumed run does not pay for them again. Then it asks the
+// client, which is the user's model. A replay has no client, so only recorded answers are
+// available.
 //
 // Example:
 //   RunModel run(std::move(client), {.usd = 2}, sink);
@@ -24,7 +25,7 @@ class RunModel {
   RunModel(std::unique_ptr<ChatModel> client, Limits limits, CallSink& sink);
   Result<void> fold(EventType type, const Json& data);
   ChatModel& begin_ask();
-  // How the open question differs from the recorded one, if it does.
+  // Returns how the open question differs from the recorded one; empty if it does not differ.
   std::optional<Difference> difference() const {
     return open_ ? open_->difference() : std::nullopt;
   }
@@ -35,7 +36,7 @@ class RunModel {
   std::unique_ptr<ChatModel> client_;
   Ledger ledger_;
   CallSink& sink_;
-  Recording unanswered_;  // the calls of the open question, for a resumed run
+  Recording unanswered_;  // the recorded calls since the last event `answered`
   std::unique_ptr<ReplayModel> open_;
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// SseParser: reads server-sent events; the bytes may arrive in pieces of any size.
+// SseParser: parses server-sent events. The bytes may arrive in pieces of any size.
 //
-// Contract: accepts CR, LF and CRLF, comments, a byte order mark, and data of several lines.
-// Ignores unknown fields and events without data. An event larger than `limit` is an error.
-// finish() returns the last event even if the blank line after it is missing.
+// Contract: the parser accepts line ends CR, LF and CRLF, comments, a byte order mark, and events
+// with several lines of data. It ignores unknown fields and events without data. It returns an
+// error if an event is larger than `limit`. The function finish() passes the last event to `sink`
+// even if the blank line after the event is missing.
 //
 // Example: SseParser sse; CG_CHECK(sse.feed(bytes, [&](const SseEvent& e) { return take(e); }));
 #pragma once
@@ -17,7 +18,7 @@
 namespace cutegen::llm {
 
 struct SseEvent {
-  std::string name;  // the field `event`; often empty
+  std::string name;  // the value of the field `event`; often empty
   std::string data;
 };
 

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategies `astra` (a tester, a profiler, a planner and a coder) and `astra-single` (one
-// agent that does everything).
+// The strategies `astra` and `astra-single`. In `astra`, the model plays four roles: tester,
+// profiler, planner and coder. In `astra-single`, it plays only the coder, which reads verdict and
+// profile.
 //
-// Contract: the tester proposes tests once, before the first program; they go with every evaluation
-// of the run. If its answer is unusable, the run has no proposed tests. Then come rounds. The
-// evaluator judges and profiles a program. If it is correct, the profiler says in words what limits
-// it. The planner sees verdict, profile and these words and suggests one change or repair. The
-// coder writes it. `published` is the paper's algorithm: 5 rounds, each from the newest program;
-// the planner does not see the profile itself, no question shows earlier attempts, and the best
-// correct program is chosen at the end. Without it, each round starts from the incumbent, and the
-// profiler reads each profile once; a program that `fixes` repairs did not make correct is dropped,
-// and questions show the history. `astra-single` has only the coder, which sees verdict and profile
-// itself.
+// Contract: before the first program, `astra` asks the tester once for tests, which every
+// evaluation of the run then uses. If the tester's answer is unusable, the run has no proposed
+// tests. Each round starts from one program, which the evaluator has judged and profiled. If this
+// program is correct, the profiler explains what limits its speed. The planner reads verdict,
+// profile and explanation, and suggests one change or repair. The coder writes the new program.
+//
+// With `published`, `astra` is the paper's algorithm: it has 5 rounds, each starts from the newest
+// program, the planner does not see the profile, no question shows earlier attempts, and the best
+// correct program is chosen at the end. Otherwise, each round starts from the incumbent or repairs
+// a failed program, at most `fixes` times in a row. The profiler then reads each profile once, and
+// questions show earlier attempts.
 //
 // Example: make_strategy(StrategyKind::astra, {.agents = AgentSettings{.published = true}});
 #pragma once

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy `cutegen` with recipes (the model `builtin`): a hill climb from one kernel.
+// The strategy `cutegen` with the model `builtin`, which proposes recipes (expert kernels with
+// parameters): hill climbing from one program.
 //
-// Contract: first asks for repairs, up to a limit, until a program is correct. Then it changes the
-// incumbent one step at a time and accepts a change that gains at least min_gain. It stops at the
-// floor, at the reachable bound if the task is memory-bound, on a plateau, when the budget is used,
-// or when the proposer has nothing left. If a candidate's evaluation is aborted again and again,
-// the strategy ignores the candidate: it counts neither towards the plateau nor as a repair.
+// Contract: until a program is correct, the strategy asks for repairs, up to a limit. Then it asks
+// for one change of the incumbent at a time, and accepts a program that saves at least the share
+// min_gain of the time. It stops when the incumbent reaches the floor (a lower bound of the time)
+// or, if the task is memory-bound, the reachable bound (the time to copy the least bytes). It also
+// stops on a plateau (several changes without a gain), when the budget is used, or when the
+// proposer has no more proposals. If the evaluator aborts the evaluation of a candidate and of all
+// its retries, the strategy rejects the candidate, but does not count it towards the plateau or the
+// repairs.
 //
 // Example:
 //   make_strategy(StrategyKind::cutegen, settings);  // more in strategy.h
@@ -40,8 +44,8 @@ class ClimbStrategy final : public Machine {
 
   std::optional<Incumbent> incumbent_;
   Incumbent judged_;    // the candidate of the last verdict
-  bool counts_ = true;  // whether a rejection now counts as a miss
-  int misses_ = 0;      // misses since the last gain, or since the start if nothing was correct yet
+  bool counts_ = true;  // whether the next rejection counts as a miss
+  int misses_ = 0;      // number of rejections since the last accepted program, or since the start
 };
 
 }  // namespace cutegen::search

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy `cudaforge`: a coder and a judge work on one fault or one bottleneck at a time.
+// The strategy `cudaforge`: the model plays a judge, which names one fault or bottleneck of a
+// program, and a coder, which removes it.
 //
-// Contract: after a first program come rounds. The judge sees the program with its profile and
-// names one fault if it fails, or one bottleneck if it is correct. The coder acts on that.
-// `published` reproduces the paper: each round starts from the newest program, even a slower one,
-// and no question shows earlier attempts. Without it, the strategy drops a correct program that
-// gains nothing, and questions show the history. Stops after `rounds` rounds (an unusable answer
-// uses one) or when the budget is used.
+// Contract: the coder writes a first program. In each following round, the judge sees the program
+// with its verdict and profile, and names one fault if the program fails, or one bottleneck if it
+// is correct. Then the coder changes the program. With `published`, the strategy follows the paper:
+// each round starts from the newest program, even if it is slower, and no question shows earlier
+// attempts. Otherwise, the strategy drops a correct program that is not faster than the incumbent,
+// and questions show earlier attempts. The strategy stops after `rounds` rounds (an unusable answer
+// uses one), or when the budget is used.
 //
 // Example: make_strategy(StrategyKind::cudaforge, {.agents = AgentSettings{.rounds = 10}});
 #pragma once
@@ -24,12 +26,14 @@ class CudaforgeStrategy : public Machine {
                                      .repairs = {}}) {}
 
  protected:
-  // How a strategy that uses this class differs from cudaforge.
+  // The settings in which a derived strategy can differ from cudaforge.
   struct Form {
     int rounds = 10;
-    std::optional<Role> adviser;  // asked before each change, if set
-    std::optional<Role> reader;   // asked about each correct program before the adviser, if set
-    // The most repairs in a row before it returns to the incumbent; empty: no limit.
+    // If set, the strategy asks this role before each change what to change.
+    std::optional<Role> adviser;
+    // If set, the strategy first asks this role to explain the profile of each correct program.
+    std::optional<Role> reader;
+    // The most repairs in a row before the strategy returns to the incumbent; no limit if empty.
     std::optional<int> repairs;
   };
   CudaforgeStrategy(const StrategySettings& settings, Form form)
@@ -48,7 +52,7 @@ class CudaforgeStrategy : public Machine {
   const AgentSettings& agents() const { return agents_; }
 
  private:
-  // The open question: about the profile, about the next change, or for a program.
+  // What the open question asks for: an explanation of the profile, the next change, or a program.
   enum class Step { read, advise, write };
 
   void decide();
@@ -66,7 +70,7 @@ class CudaforgeStrategy : public Machine {
   std::optional<std::string> best_;
   std::optional<Timing> best_timing_;
   std::string advice_;
-  std::string read_, reading_;  // the program that the reader saw, and its answer
+  std::string read_, reading_;  // the program that the reader explained last, and the explanation
   Step step_ = Step::write;
   int rounds_ = 0, unusable_ = 0, repairs_ = 0;
 };

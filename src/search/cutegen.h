@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy `cutegen` with a model: tries several short lines of work, then continues the best
-// line.
+// The strategy `cutegen` with a model: runs several short searches, called lines, one after
+// another, and then continues the best one.
 //
-// Contract: a planner names one approach for each line. A line starts with a first program, from
-// the coder or a recipe, and repairs it until it is correct. Then the line applies one idea at a
-// time to its own best program: first to the structure, then to details. A line ends when its share
-// of the evaluations is used, when several changes in a row gain nothing, or when it cannot make a
-// program correct. The fastest line then continues until the budget is used, on a plateau, or at
-// the reachable bound or the floor. The run accepts only a program that beats all lines.
-// `profiling` decides when questions show profiles (search/profiling.h).
+// Contract: a planner names one approach for each line. A line starts with a program from the coder
+// or from a recipe, and asks for repairs until it is correct. Then the coder changes the line's
+// best program, one idea at a time: first its structure, then details. A line ends when its share
+// of the evaluations is used, when several changes in a row gain nothing, or when repairs cannot
+// make a program correct. Then the line with the fastest program continues until the budget is
+// used, a plateau is reached, or the program is close to the fastest possible time (the floor or
+// the reachable bound, docs/evaluation.md). The run accepts a program only if it is faster than the
+// programs of all lines. The setting `profiling` decides when questions show profiles
+// (search/profiling.h).
 //
 // Example: make_strategy(StrategyKind::cutegen, {.agents = AgentSettings{.chains = 3}});
 #pragma once
@@ -18,7 +20,7 @@
 
 namespace cutegen::search {
 
-// What a question asks for.
+// What a question asks the model for.
 enum class Wanted { plan, first, improve, fix, diagnosis };
 
 struct TaskFacts {
@@ -65,12 +67,12 @@ class CutegenStrategy final : public Machine {
   std::optional<Kept> best_;
   Wanted wanted_ = Wanted::plan;
   std::optional<Candidate> proposed_;  // the current candidate
-  std::string failing_, advice_;       // the candidate to repair, and the judge's advice on it
-  // The candidate that is evaluated again, only for its profile.
+  std::string failing_, advice_;       // the candidate to repair, and the judge's advice about it
+  // The candidate that the evaluator judges again, only to profile it.
   std::string profiled_again_;
-  int ties_ = 0;         // correct candidates in a row that tie with the best
-  int unusable_ = 0;     // unusable answers in a row
-  int64_t charged_ = 0;  // evaluations that already count for a line
+  int ties_ = 0;      // number of consecutive correct candidates that are as fast as the best one
+  int unusable_ = 0;  // number of consecutive unusable answers
+  int64_t charged_ = 0;  // number of evaluations that already count for a line
 };
 
 }  // namespace cutegen::search

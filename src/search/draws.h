@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws: the random numbers of a search, derived from a seed.
+// Draws: a generator of the random numbers that a search needs.
 //
-// Contract: the same seed gives the same sequence on every machine (SplitMix64). A strategy records
-// each draw in the context of the question that follows from it.
+// Contract: the same seed gives the same sequence on every machine (SplitMix64). If a strategy
+// draws a number to decide its next question, it records the number in the context of this
+// question.
 //
 // Example: Draws draws(7); if (draws.uniform() < 0.35) node = leaves[draws.below(leaves.size())];
 #pragma once
@@ -16,9 +17,9 @@ class Draws {
  public:
   explicit Draws(uint64_t seed) : state_(seed) {}
 
-  // From 0 (included) to 1 (excluded).
+  // Returns a random number of at least 0 and less than 1.
   double uniform() { return double(bits() >> 11) * 0x1p-53; }
-  // From 0 to n - 1. `n` is at least 1.
+  // Returns a random integer from 0 to n - 1. `n` must be at least 1.
   size_t below(size_t n) { return size_t(uniform() * double(n)); }
 
  private:

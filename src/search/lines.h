@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines: the lines of work of the strategy `cutegen`, each with its best program and its misses.
+// Lines: the state of the short searches (lines) that the strategy `cutegen` runs one after
+// another, each from its own first program.
 //
-// Contract: one line works at a time: now(). A line ends when it cannot make a program correct,
-// when it has used its share of the evaluations, or when several steps in a row gain nothing. In
-// the last phase, the line with the run's best program continues, and it ends only if it cannot
-// make a program correct.
+// Contract: one line is active at a time; now() returns it. A line ends when it has given up
+// several first programs that stayed incorrect, when it has used its share of the evaluations, or
+// when several changes in a row gained nothing. After all lines, the last phase begins: the line
+// with the run's best program continues. The last phase ends only if all first programs of the line
+// stayed incorrect.
 //
 // Example: lines.begin(settings, approaches, workload); lines.now().take(kept, false, 0.01);
 #pragma once
@@ -21,7 +23,7 @@ struct Kept {
   std::string id;
   std::optional<Timing> timing;
   Structure structure;
-  bool profiled = false;  // whether its evaluation included a profile
+  bool profiled = false;  // whether the evaluator has profiled it
 };
 
 struct Line {
@@ -29,26 +31,28 @@ struct Line {
   Profiling profiling;
   std::optional<Kept> best = {};
   int64_t evaluations = 0;
-  int misses = 0;    // steps in a row without gain
-  int fixes = 0;     // repairs in a row of the current candidate
+  int misses = 0;    // number of consecutive changes without a gain
+  int fixes = 0;     // number of repairs of the current candidate
   int rewrites = 0;  // number of first programs that the line gave up because they stayed incorrect
 
-  // Takes a correct candidate and returns whether it becomes the line's best program. `of_run`: the
-  // line's best is the incumbent, so the candidate was timed against it.
+  // Records a correct candidate, and returns whether it becomes the line's best program. `of_run`
+  // is true if the line's best program is the incumbent; the evaluator has then timed both
+  // alternately.
   bool take(const Kept& now, bool of_run, double min_gain);
   void take_failure();
-  // Counts an unusable answer.
+  // Records an answer of the model that the strategy cannot use.
   void take_unusable(bool first_program);
-  // Stops repairing, and returns to the line's best program or to a new first program.
+  // Stops the repairs of the current candidate. The line then continues from its best program or,
+  // if it has none, with a new first program.
   void give_up_candidate();
   bool is_hopeless() const;
-  Stage stage() const;  // the stage of the next improvement
+  Stage stage() const;  // whether the next change concerns structure or details
 };
 
 class Lines {
  public:
-  // Several lines share half of the budget, unless the settings give a number of evaluations per
-  // line.
+  // Starts the first line. The lines share half of the budget equally, unless the settings give a
+  // number of evaluations for each line.
   void begin(const StrategySettings& settings, const std::vector<std::string>& approaches,
              const std::string& workload);
   bool have_begun() const { return !lines_.empty(); }
@@ -57,14 +61,14 @@ class Lines {
   size_t number() const { return at_ + 1; }
   bool in_last_phase() const { return last_phase_; }
   bool is_over() const;  // whether the current line has ended
-  // Moves to the next line or, for the last phase, to the line with the best program. False if
-  // there is no such line.
+  // Starts the next line. After the last line, starts the last phase with the line that has the
+  // best program; returns false if there is no such line.
   bool next(const std::optional<Kept>& best);
 
  private:
   std::vector<Line> lines_;
   size_t at_ = 0;
-  int64_t share_ = 0;  // the evaluations of each line before the last phase
+  int64_t share_ = 0;  // number of evaluations for each line before the last phase
   bool last_phase_ = false;
 };
 

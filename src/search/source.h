@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// SourceKernel: the first step of a run whose task is a CUDA kernel.
+// SourceKernel: evaluates the user's kernel at the start of a run whose task is a CUDA kernel.
 //
-// Contract: first() asks for the kernel's program. The other functions take the outcome of the last
-// action and return the next action. If the kernel is not correct, or its evaluation stays aborted,
-// SourceKernel rejects it and ends the run. If it fails on values while proposed tests are in use,
-// SourceKernel drops the tests and evaluates it again.
+// Contract: first() returns a question for the kernel's program. The other functions receive the
+// outcome of the last action and return the next action. If the kernel is not correct, or the
+// evaluator aborts all attempts to evaluate it, SourceKernel rejects the kernel, and finish() ends
+// the run. If the kernel computes wrong values while proposed tests are in use, SourceKernel drops
+// these tests and evaluates the kernel again.
 //
 // Example: SourceKernel source(task, {}); open(source.first());
 #pragma once
@@ -20,18 +21,18 @@ class SourceKernel {
   static Action first() {
     return Ask{.role = Role::source, .context = {{"purpose", to_string(Purpose::first)}}};
   }
-  // `candidate` is empty if there was no readable program.
+  // `candidate` is empty if the answer contained no valid program.
   Action answered(std::optional<Candidate> candidate, const std::string& reason);
-  // Without a verdict, the evaluation was aborted.
+  // `verdict` is empty if the evaluator aborted.
   Action judged(std::optional<Verdict> verdict, const std::string& why);
-  // After the decision: whether the strategy continues from the kernel.
+  // Returns whether the kernel is correct, so that the strategy can continue from it.
   bool holds() const { return verdict_ && verdict_->status == Status::correct; }
   Action finish() const;
 
   const Json& task() const { return task_; }
   const Candidate& candidate() const { return *candidate_; }
   const Verdict& verdict() const { return *verdict_; }
-  const std::vector<TestCase>& tests() const { return tests_; }  // in use
+  const std::vector<TestCase>& tests() const { return tests_; }  // the proposed tests still in use
 
  private:
   Json task_;  // the data of the event `task`

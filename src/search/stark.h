@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy `stark`: plan, code and debug over a tree of all programs, chosen by epsilon-greedy
-// search.
+// The strategy `stark`: keeps all programs in a tree, and selects the program to change next by
+// epsilon-greedy search. The model plays planner, coder and debugger.
 //
-// Contract: a step selects a node. With probability epsilon it is any selectable leaf, else the
-// fastest selectable node. From the root, a planner names an approach and a coder writes a first
-// program. From a correct program, a planner names spans and one change, and the coder changes only
-// these spans. A failed program goes to the debugger. Each question shows the window of its role.
-// Stops when the budget is used, at the floor or the reachable bound, or when no node is
-// selectable. The draws follow from the settings' seed and are part of the question, so a replay
-// checks them. `published` is the paper's algorithm. Without it, seven changes apply, each with a
-// switch in StarkSettings. Near misses are repaired at once. Repeated programs cost no evaluation.
-// Planners see bounds and profiles. A bandit chooses the kind of change. A repaired change counts
-// for its kind. Of equally fast programs, the search continues with the newest. Two first programs
-// have to be correct before one of them is changed.
+// Contract: each step selects a node of the tree. With probability epsilon, it selects a random
+// leaf, otherwise the fastest node. If it selects the root, the planner names an approach and the
+// coder writes a first program. If it selects a correct program, the planner names one change and
+// the parts of the source to change, and the coder changes only these parts. If it selects a failed
+// program, the debugger repairs it. A question shows only some other programs, depending on its
+// role (tree.h). The strategy stops when the budget is used, when a program is close to the fastest
+// possible time (the floor or the reachable bound, docs/evaluation.md), or when it cannot select
+// any node. Random numbers follow from the seed in the settings and are part of the question, so
+// that a replay can check them.
+//
+// With `published`, the strategy is the paper's algorithm. Otherwise it has seven changes, each
+// with a switch in StarkSettings. It repairs almost correct programs at once. It does not evaluate
+// a program twice. Planners see bounds and profiles. A bandit chooses the kind of change. The gain
+// of a repaired change counts for its kind. If programs are equally fast, the search continues from
+// the newest. The search changes a first program only when two first programs are correct.
 //
 // Example: make_strategy(StrategyKind::stark, {.agents = AgentSettings{.stark = {.seed = 7}}});
 #pragma once
@@ -24,10 +28,11 @@
 
 namespace cutegen::search {
 
-// The effective settings: `published` turns off every change to the paper's algorithm.
+// Returns the effective settings. `published` turns off every change to the paper's algorithm.
 StarkSettings stark_settings(const AgentSettings& agents);
-// How close a failed program is to a correct one, from 0 to 1, by the rung that it reached and by
-// the share of correct elements.
+// Returns how close a failed program is to a correct one, from 0 to 1. If it computed wrong values,
+// this is the share of correct elements. Otherwise it depends on the rung (step of the evaluation)
+// that failed.
 double nearness_of(const Verdict& verdict);
 
 class StarkStrategy final : public Machine {
@@ -64,15 +69,15 @@ class StarkStrategy final : public Machine {
   Tree tree_;
   Draws draws_;
   Families families_;
-  Json draw_;         // the current step's draw, for its first question
-  int node_ = 0;      // the current step's node
-  std::string plan_;  // the current step's
-  std::string hash_;  // the current program's
+  Json draw_;         // the random draw of the current step, for its first question
+  int node_ = 0;      // the node that the current step selected
+  std::string plan_;  // the planner's answer in the current step
+  std::string hash_;  // the hash of the current program
   std::optional<Family> family_;
   bool has_source_ = false;
-  Role role_ = Role::planner;  // of the open question
-  int fixes_ = 0;              // repairs in a row of near misses
-  int unusable_ = 0;           // answers in a row
+  Role role_ = Role::planner;  // the role of the open question
+  int fixes_ = 0;              // number of consecutive repairs of almost correct programs
+  int unusable_ = 0;           // number of consecutive unusable answers
   std::optional<std::string> best_;
   std::optional<Timing> best_timing_;
 };

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategy: the policy that spends a run's budget. It is a deterministic state machine.
+// Strategy: the policy that decides what a run does next. It is a deterministic state machine.
 //
-// Contract: apply(event) folds one journal event. next() returns the actions that follow from the
-// state, each exactly once (and again after `resumed` if no event has completed it). A strategy has
-// no access to a clock, randomness, a model or the evaluator, so the same events always give the
-// same actions. resume and --replay rely on that. Time enters as `clock_ms` in events.
+// Contract: apply(event) updates the state with one event of the journal. The function next()
+// returns the actions that the engine must execute next. It returns each action once, and again
+// after the event `resumed` if no event has completed the action. A strategy has no access to a
+// clock, a random source, a model or the evaluator, so the same events always lead to the same
+// actions. `resume` and `--replay` rely on this. The strategy learns the time from the field
+// `clock_ms` of events.
 //
 // Example:
 //   auto s = make_strategy(StrategyKind::cutegen, settings); s->apply(opened);
@@ -29,13 +31,13 @@ using cutegen::to_string;
 
 struct Ask {
   Role role = Role::coder;
-  Json context;  // what the role needs: purpose, parent candidate id, stage, advice, ...
+  Json context;  // facts for the role: purpose, parent candidate id, stage, advice, ...
 };
 struct Evaluate {
   std::string candidate;  // id of a proposed candidate
   Rung up_to = Rung::timing;
   bool profile = false;
-  std::vector<TestCase> tests = {};  // proposed tests, in addition to the evaluator's own
+  std::vector<TestCase> tests = {};  // tests that a model proposed, in addition to the evaluator's
 };
 struct Accept {
   std::string candidate;
@@ -46,16 +48,16 @@ struct Reject {
   std::string reason;
 };
 struct Finish {
-  // "within 3% of the reachable bound", "at the floor", "plateau", "budget: evaluations", ...
+  // Such as "within 3% of the reachable bound", "at the floor", "plateau" or "budget: evaluations".
   std::string reason;
-  std::string best;  // candidate id or empty
+  std::string best;  // id of the best candidate; empty if there is none
 };
 using Action = std::variant<Ask, Evaluate, Accept, Reject, Finish>;
 
-// The outcome of a question, as the data of `answered` names it.
+// The outcome of a question. The event `answered` contains its name.
 enum class Outcome { proposed, advised, unusable, nothing };
 Names<Outcome> enum_names(Outcome);
-// Returns `nothing` for an unknown name.
+// Reads the outcome from the data of the event `answered`; returns `nothing` for an unknown name.
 Outcome outcome_of(const Json& answered);
 
 enum class StrategyKind { cutegen, cudaforge, stark, astra, astra_single, best_of_n };
@@ -64,68 +66,76 @@ Result<StrategyKind> strategy_from(const std::string& name);
 
 struct Budget {
   int64_t evaluations = 40;
-  double minutes = 0;  // 0: no limit; events carry the time
+  double minutes = 0;  // 0 means no limit
 };
-enum class Start { scratch, recipe };  // recipe: starts from an expert kernel
-// When questions show the figures of a profile (search/profiling.h).
+// Whether the model writes the first program, or the run starts from a recipe (an expert kernel).
+enum class Start { scratch, recipe };
+// When questions show profiles (search/profiling.h).
 enum class ProfilingMode { delayed, adaptive, from_start, never };
 Names<Start> enum_names(Start);
 Names<ProfilingMode> enum_names(ProfilingMode);
-// The user error names `where` (the flag or the JSON field) and lists the known names.
+// If the name is unknown, the user error names `where` (the flag or the JSON field) and lists the
+// known names.
 Result<Dialect> parse_dialect(const std::string& name, const std::string& where);
 Result<Start> parse_start(const std::string& name, const std::string& where);
 Result<ProfilingMode> parse_profiling(const std::string& name, const std::string& where);
 
-// For the strategy `stark`. The paper gives an epsilon of 0.3 to 0.4. It does not give the limits
-// of children and the number of leaders; these are guesses. If the debugger repairs near misses at
-// once, it reaches failed programs without exploration, so 0.1 is enough.
+// Settings of the strategy `stark`. The paper gives an epsilon of 0.3 to 0.4. It does not give the
+// limits of children and the number of leaders, so these are guesses. With `near_misses`, an
+// epsilon of 0.1 is enough, because the search then repairs failed programs without a random draw.
 struct StarkSettings {
   uint64_t seed = 1;
-  // The probability of a step from a random leaf; empty: 0.35 if `published`, else 0.1.
+  // The probability that a step selects a random leaf. If empty, it is 0.35 with `published`, else
+  // 0.1.
   std::optional<double> epsilon;
+  // The limits of children of the root and of other nodes, and how many of the run's fastest
+  // programs (the leaders) a planner sees.
   int root_children = 5, node_children = 3, leaders = 5;
-  // The changes to the paper's algorithm; `published` turns all off.
-  bool near_misses = true;     // repairs a near miss at once
-  bool equal_programs = true;  // evaluates no program twice
-  bool bounds = true;          // models see the bounds and profiles of programs
-  bool families = true;        // a bandit chooses the kind of change
-  bool credit = true;          // the bandit counts repairs and failures (search/families.h)
-  bool drift = true;           // continues from the newest of equally fast programs
-  int starts = 2;              // correct first programs before the first change; published: 1
+  // These fields switch the changes to the paper's algorithm; `published` turns all off.
+  bool near_misses = true;     // whether to repair almost correct programs at once
+  bool equal_programs = true;  // whether to skip programs that were already evaluated
+  bool bounds = true;          // whether questions show bounds and profiles
+  bool families = true;        // whether a bandit chooses the kind of change (families.h)
+  bool credit = true;          // whether the bandit credits repairs and discounts failures
+  bool drift = true;           // whether to prefer the newest of equally fast programs
+  int starts = 2;              // how many first programs must be correct before a change
   bool operator==(const StarkSettings&) const = default;
 };
 
-// For strategies that ask a model.
+// Settings of the strategies that ask a model.
 struct AgentSettings {
   Dialect dialect = Dialect::cute;
   Start start = Start::scratch;
   ProfilingMode profiling = ProfilingMode::adaptive;
-  // Number of short lines of work; after them, the best one continues.
+  // The number of lines (short searches, search/lines.h) of `cutegen` before the best one
+  // continues.
   int chains = 2;
-  int64_t chain_evaluations = 0;  // evaluations of each line; 0: the lines share half of the budget
-  bool planner = true;            // whether a planner first names an approach for each line
-  bool judge = true;              // whether a judge diagnoses the program before the second repair
-  int fixes = 3;                  // the most repairs in a row of a change to a correct program
-  int rounds = 10;                // rounds of `cudaforge`
-  // Programs after the first that `astra` proposes; empty: 5 if `published`, else 10.
+  // The number of evaluations for each line. With 0, the lines share half of the budget.
+  int64_t chain_evaluations = 0;
+  bool planner = true;  // whether a planner first names an approach for each line
+  bool judge = true;    // whether a judge diagnoses the program before the second repair
+  int fixes = 3;        // the most repairs of a failed change to a correct program
+  int rounds = 10;      // number of rounds of `cudaforge`
+  // How many programs `astra` proposes after the first. If empty, 5 with `published`, else 10.
   std::optional<int> astra_rounds = {};
-  bool profiler = true;    // `astra` asks a profiler about each correct program
-  bool published = false;  // `cudaforge`, `stark` and `astra` as published, defects included
+  bool profiler = true;    // whether `astra` asks a profiler about each correct program
+  bool published = false;  // whether cudaforge, stark and astra follow their papers exactly
   StarkSettings stark;
 };
 struct StrategySettings {
   Budget budget;
-  int plateau = 8;         // candidates in a row without a gain that end the search
-  double min_gain = 0.01;  // the smallest share of the time that counts as a gain
-  // The search on a memory-bound task stops within this factor of the reachable bound (a copy of
-  // the least bytes). 0: never.
+  int plateau = 8;         // this many consecutive candidates without a gain end the search
+  double min_gain = 0.01;  // the smallest saved share of the time that counts as a gain
+  // If the task is memory-bound, the search stops when the time is at most this multiple of the
+  // reachable bound (the time to copy the least bytes). The value 0 disables this check.
   double reach_ratio = 1.03;
-  // Any search stops within this factor of the floor. Journals of policy 2 and earlier have 1.05
-  // and no reach_ratio: their floor is the roofline.
+  // Every search stops when the time is at most this multiple of the floor. In journals of older
+  // versions (policy 2 and earlier), it is 1.05, and there is no reach_ratio, because the floor was
+  // then the roofline.
   double floor_ratio = 1;
   int repairs = 6;                      // the most repairs while no program is correct
-  int retries = 2;                      // retries of an aborted evaluation
-  std::optional<AgentSettings> agents;  // empty: recipes propose, without a model
+  int retries = 2;                      // the most retries of an aborted evaluation
+  std::optional<AgentSettings> agents;  // empty if recipes propose programs, without a model
 };
 
 class Strategy {
@@ -135,19 +145,20 @@ class Strategy {
   virtual std::vector<Action> next() = 0;
 };
 
-// The tools that a strategy allows. `cudaforge` and `astra` may only compile, because they count
-// evaluations as rounds. In their published forms, they allow no tools. `stark` and `best-of-n`
-// never do.
+// Which tools the model may call in a strategy. In `cudaforge` and `astra`, it may only compile,
+// because these count evaluations as rounds; in their published forms, it may call no tools.
+// `stark` and `best-of-n` never allow tools.
 enum class ToolScope { none, compile, all };
 ToolScope tool_scope(StrategyKind strategy, const StrategySettings& settings);
 Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind,
                                                 const StrategySettings& settings);
-// The event that records an action ("asked", "evaluation_started", "accepted", "rejected",
-// "finished"): its type and its data. describe() gives the action as one line for messages.
+// event_type() and event_data() return type and data of the event that records an action ("asked",
+// "evaluation_started", "accepted", "rejected", "finished"). The function describe() returns one
+// line for messages.
 EventType event_type(const Action& action);
 Json event_data(const Action& action);
 std::string describe(const Action& action);
-// The JSON form of an action: its event_data() with the kind, {"action": "ask", ...}.
+// The JSON form of an action is its event_data() and the kind of action: {"action": "ask", ...}.
 void fields(Fields& v, Action& action);
 void fields(Fields& v, Ask& action);
 void fields(Fields& v, Evaluate& action);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assembler: turns PTX into machine code and a report on it. ptxas makes a cubin, and nvdisasm
-// lists it. Neither needs a GPU or a CUDA toolkit.
-// Contract: both tools run sandboxed with limits of memory, time and file size, because PTX is
-// hostile. If a tool is missing, or too old for the PTX, the report lacks its part and
-// `audit.skipped` says why; this is never an error. If ptxas refuses the PTX or takes too long,
-// `ok` is false and `digest` gives the reason; it is the candidate's fault. An Error is a fault of
-// cutegen or the end of the Context. The cache key is the hash of the PTX and the tools. After
-// warm_up() for an architecture, started tools wait for the next program (tool_spares.h).
-// Thread-safe.
+// Assembler: assembles PTX and reports on the machine code. ptxas writes a cubin, and nvdisasm
+// lists its instructions. The tools need neither a GPU nor an installed CUDA toolkit. Contract:
+// both tools run in the sandbox with limits of memory, time and file size, because the PTX may be
+// hostile. If a tool is missing or too old for the PTX, the report lacks the results of this tool,
+// and `audit.skipped` says why; this is never an error. If ptxas rejects the PTX or exceeds its
+// time limit, `ok` is false, `digest` gives the reason, and the candidate is at fault. An Error
+// means that cutegen failed, or that the call's Context was cancelled or timed out. The cache key
+// is a hash of the PTX and the tool versions. The function warm_up() starts tool processes in
+// advance, so that they wait for the next program (tool_spares.h). Thread-safe.
 //
 // Example:
 //   CG_TRY(auto a, Assembler::open({.paths = paths}));
@@ -27,22 +27,22 @@ namespace cutegen::toolchain {
 
 struct AssemblyReport {
   bool ok = true;
-  std::string digest;  // the assembler's first errors, if not ok
-  BinaryAudit audit;   // its rows do not name their module
-  // The cubin. Empty if ptxas wrote none, or if the report comes from the cache and the cubin was
-  // too large for it.
+  std::string digest;  // the assembler's first errors, if `ok` is false
+  BinaryAudit audit;   // its entries do not contain the name of the module
+  // The cubin. It is empty if ptxas wrote none. It is also empty if the report comes from the cache
+  // and the cubin was too large to be cached.
   std::string code;
   bool cached = false;
-  bool listed = true;   // false: list_all() has not added the listing yet
-  bool certain = true;  // the same input gives the same report; false after a crash
+  bool listed = true;   // false until list_all() has added the listing
+  bool certain = true;  // false if a tool crashed, because another run may give another report
   Nanoseconds elapsed{0};
 };
 
 struct AssemblerOptions {
   ToolPaths paths;
   int64_t cache_limit_bytes = int64_t{4} << 30;
-  int64_t memory_bytes = int64_t{4} << 30;    // of each tool
-  int64_t output_bytes = int64_t{256} << 20;  // of each tool
+  int64_t memory_bytes = int64_t{4} << 30;    // memory limit of each tool
+  int64_t output_bytes = int64_t{256} << 20;  // limit of each tool's output file
   Nanoseconds timeout = std::chrono::seconds(60);
   bool use_cache = true;
 };
@@ -53,21 +53,22 @@ class Assembler {
   virtual ~Assembler() = default;
   virtual Result<AssemblyReport> audit(const Context& ctx, const std::string& ptx,
                                        const std::string& arch) = 0;
-  // Audits several modules together, which costs little more than one. Reports follow the order of
-  // `ptx`.
+  // Audits several modules together, which takes little more time than one. The reports have the
+  // order of `ptx`.
   Result<std::vector<AssemblyReport>> audit_all(const Context& ctx,
                                                 const std::vector<std::string>& ptx,
                                                 const std::string& arch);
-  // The two steps of audit_all(). assemble_all() makes the machine code; list_all() adds its
-  // listing (KernelAudit::code and `skipped`).
+  // audit_all() calls these two functions: assemble_all() assembles the modules, and then
+  // list_all() adds the listing of the machine code (KernelAudit::code and `skipped`).
   virtual Result<std::vector<AssemblyReport>> assemble_all(const Context& ctx,
                                                            const std::vector<std::string>& ptx,
                                                            const std::string& arch);
   virtual Result<void> list_all(const Context& ctx, const std::vector<std::string>& ptx,
                                 const std::string& arch, std::vector<AssemblyReport>& reports);
-  // Starts tools in advance, for the first architecture that a caller names.
+  // Starts tools in advance. Only the first call has an effect, so these tools serve only its
+  // architecture.
   virtual void warm_up(const std::string& arch) { (void)arch; }
-  virtual std::string version() const = 0;  // "ptxas 13.0.88"; empty: no ptxas
+  virtual std::string version() const = 0;  // "ptxas 13.0.88"; empty if there is no ptxas
 };
 
 }  // namespace cutegen::toolchain

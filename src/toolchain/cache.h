@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compile cache: results on disk under their build_id. A lookup needs no preprocessing of the
-// includes.
+// The compile cache stores compile results on disk, each under its build_id (a hash of everything
+// that determines the result). A lookup does not preprocess the source.
 //
-// Contract: from the request key, a lookup finds the include closure of the earlier compile. If
-// those headers are unchanged, they give the build_id, and this gives the result. Writes are
-// atomic, and files carry a hash of their content. The cache removes a damaged file and treats it
-// as absent. Several processes may share the folder. When the folder exceeds its limit, the cache
-// removes the least recently used files. Thread-safe.
+// Contract: for a request key, the cache stores the headers that the earlier compile included (the
+// include closure). If these headers are unchanged, find() computes the build_id from them and
+// returns the result that is stored under it. Writes are atomic, and each file contains a hash of
+// its content. The cache removes a damaged file and treats it as absent. Several processes may
+// share the folder. If the folder exceeds its size limit, the cache removes the least recently used
+// files. Thread-safe.
 //
 // Example:
 //   if (auto hit = cache.find(key)) return *hit;
@@ -25,8 +26,8 @@
 
 namespace cutegen::toolchain {
 
-// One header of a closure: its name below the include folder, its path, and the hash of its
-// content.
+// One header of an include closure: its name relative to the include folder, its path, and the hash
+// of its content.
 struct Header {
   std::string name, path, hash;
   int64_t size = 0, mtime_ns = 0;
@@ -34,10 +35,10 @@ struct Header {
 
 class HeaderHashes {
  public:
-  // Empty if the file cannot be read.
+  // Reads and hashes a header. Returns empty if it cannot read the file.
   std::optional<Header> read(const std::string& path,
                              const std::vector<std::filesystem::path>& include_dirs);
-  // Whether the header on disk still has the content of `then`.
+  // Returns whether the header on disk still has the content that `then` describes.
   bool unchanged(const Header& then);
 
  private:
@@ -55,7 +56,7 @@ class Cache {
   Cache(std::filesystem::path dir, int64_t limit_bytes);
 
   std::optional<CacheHit> find(const std::string& request_key);
-  // A failed write is only logged; the next lookup then misses.
+  // If a write fails, store() only logs the failure, and the next lookup finds nothing.
   void store(const std::string& request_key, const std::string& build_id,
              const std::vector<Header>& closure, const Json& result);
   HeaderHashes& headers() { return headers_; }
@@ -73,10 +74,10 @@ class Cache {
   HeaderHashes headers_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Closure>> closures_;
-  int64_t bytes_ = -1;  // estimated size of the folder; -1: not yet measured
+  int64_t bytes_ = -1;  // estimated size of the folder; -1 before the first measurement
 };
 
-// Hashes the closure's names and contents. The hash is the same on every machine.
+// Hashes names and contents of the closure's headers. The hash is the same on every machine.
 std::string closure_hash(const std::vector<Header>& closure);
 
 }  // namespace cutegen::toolchain

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The setting --compile-memory: the memory in which the compile servers may keep parsed programs,
-// so that programs with the same beginning compile faster (warm_parents.h).
+// Reads the setting --compile-memory. It limits the memory in which compile servers keep parsed
+// programs, so that other programs with the same beginning compile faster (warm_parents.h).
 //
-// Contract: "6G", "512M" or a number of bytes. "0" keeps no program. Empty means a quarter of the
-// machine's memory, at most 8 GiB. Less than 512 MiB cannot hold a program and counts as 0. A
-// command that starts several evaluators divides the memory equally, and passes each its share in
-// an environment variable. An evaluator without a share keeps no program.
+// Contract: compile_memory() reads "6G", "512M" or a number of bytes. With "0", compile servers
+// keep no program. Empty text means a quarter of the machine's memory, at most 8 GiB. A size below
+// 512 MiB counts as 0, because no program fits. If a command starts several evaluators,
+// grant_compile_memory() divides the memory equally among them and sets an environment variable,
+// which the evaluators inherit. In an evaluator, granted_compile_memory() reads this variable, and
+// returns 0 if it is not set.
 //
 // Example: CG_TRY(int64_t bytes, compile_memory("4G"));
 #pragma once

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client of one cutegen-compiler process, which has parsed the headers of one (arch, prefix).
+// Starts a compile server and sends requests to it. The server is a cutegen-compiler process that
+// has parsed a prefix of headers for one GPU architecture. It forks a child for each request.
 //
-// Contract: start() returns when the server is ready, or with the reason why it is not. Several
-// threads may call compile() at once: each call has its own reply socket, and the children run in
-// parallel. If a child dies, the reply says so. If the server dies, the world error is "closed".
+// Contract: start() returns when the server is ready, or an error with the reason why it is not.
+// Several threads may call compile() at once: each call has its own reply socket, and the children
+// run in parallel. If a child dies, ServerReply::died says how. If the server itself dies,
+// compile() returns an Error of kind `world` (the environment failed) with the message "closed".
 //
 // Example:
 //   CG_TRY(auto s, CompileServer::start(ctx, setup));
@@ -25,30 +27,31 @@ namespace cutegen::toolchain {
 struct ServerSetup {
   ToolPaths paths;
   std::vector<std::string> options;  // for NVRTC
-  std::string prefix;                // header parsed before every candidate
-  // Compile without the precompiled header and the fork inside NVRTC.
-  bool plain = false;
-  // Keep one parsed program, for others with the same beginning (warm_parent.h).
+  std::string prefix;                // the header that the server parses before every candidate
+  bool plain = false;                // whether to compile without a precompiled header and forks
+  // If true, the server keeps one parsed program for other programs with the same beginning
+  // (warm_parent.h).
   bool keep = false;
-  int64_t resident_bytes = 0;  // memory of all its processes, if a cgroup can limit it
+  int64_t resident_bytes = 0;  // memory limit of all its processes, if a cgroup can enforce it
   bool require_sandbox = false;
 };
 
 struct ServerReply {
-  wire::CompileReply compiled;  // if the child did not die
-  std::string died;             // how the child died; empty if it did not
+  wire::CompileReply compiled;  // the child's reply, if the child did not die
+  std::string died;             // how the child died; empty if it did not die
   bool timed_out = false;
-  sandbox::Grade grade;  // of the server and its child
+  sandbox::Grade grade;  // the protection of the server and its child
 };
 
-// Starts the program with `socket` as its end of the channel.
+// Describes how to start the server. `socket` is the server's end of the channel.
 sandbox::SpawnSpec server_spec(const ServerSetup& setup, int socket);
 
 struct CompileLimits {
   int64_t memory_bytes = 0;
   Nanoseconds timeout{0};
 };
-// Sends one request over `channel`, which `sending` guards. grade: the server's protection.
+// Sends one request over `channel` and waits for the reply. The mutex `sending` guards the channel.
+// `grade` is the server's protection.
 Result<ServerReply> ask_server(const Context& ctx, wire::Channel& channel, std::mutex& sending,
                                const sandbox::Grade& grade, const std::string& source,
                                const CompileLimits& limits);
@@ -59,7 +62,7 @@ class CompileServer {
   Result<ServerReply> compile(const Context& ctx, const std::string& source,
                               const CompileLimits& limits);
   bool alive();
-  // The headers of the prefix. They belong to every closure.
+  // The headers that the prefix includes. They are part of every program's include closure.
   const std::vector<std::string>& prefix_headers() const { return prefix_headers_; }
   std::string error_text() const { return child_.error_text(); }
 

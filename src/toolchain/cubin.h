@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the machine code in a cubin.
+// Reads the machine code of each kernel from a cubin.
 //
-// Contract: returns the bytes of each kernel's section (".text.NAME") in the file's order, as views
-// into `cubin`. Returns nothing for a file that is damaged or not a 64-bit ELF. Never fails and
-// never reads out of bounds.
+// Contract: code_of() returns the bytes of each kernel's section (".text.NAME") in the order of the
+// file, as views into `cubin`. If the file is damaged or not a 64-bit ELF, it returns an empty
+// list. It never fails and never reads out of bounds.
 //
 // Example: for (const KernelCode& k : code_of(cubin)) all += k.bytes;
 #pragma once

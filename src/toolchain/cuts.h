@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the places where a source can be cut into pieces that, included one after another, form the
-// same translation unit.
+// Finds the positions at which a source can be cut into pieces. If a compiler includes the pieces
+// one after another, the result must be the same translation unit.
 //
 // Contract: a cut is at the start of a line, after `;`, `{` or `}`, outside comments, literals,
 // directives, parentheses and #if groups. Whether an offset is a cut depends only on the text
-// before it, so sources with the same beginning have the same cuts there. A text is not `plain`,
-// and must not be cut, if it can distinguish pieces from the whole (its own #line,
-// __INCLUDE_LEVEL__, __has_include, ...) or if this scan may read it differently from the compiler.
+// before it, so sources with the same beginning have the same cuts in this beginning. `plain` is
+// false if a caller must not cut the text: the text could detect that it was cut (by its own #line,
+// __INCLUDE_LEVEL__, __has_include, ...), or the compiler may parse it differently from this scan.
 //
 // Example: Cuts c = find_cuts(text, body); if (c.plain) text.substr(c.at[0].offset) ...
 #pragma once
@@ -26,7 +26,8 @@ struct Cuts {
   std::vector<Cut> at;
 };
 
-// text: the result of full_source(), that is #define lines, a #line, and from `body` on the source.
+// `text` is the result of full_source(): #define lines, a #line, and then the source, which begins
+// at the offset `body`.
 Cuts find_cuts(const std::string& text, size_t body);
 
 }  // namespace cutegen::toolchain

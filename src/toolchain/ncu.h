@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds ncu, the command line of Nsight Compute, and its version.
+// Finds ncu, the command-line program of Nsight Compute, and its version.
 //
-// Contract: searches $CUTEGEN_NCU, PATH, CUDA toolkits, then /opt/nvidia/nsight-compute (newest
-// first). Runs the program for its version, in the sandbox and with a time limit. If ncu is missing
-// or too old, the error names the remedy.
+// Contract: find_ncu() searches $CUTEGEN_NCU, PATH, CUDA toolkits, and then
+// /opt/nvidia/nsight-compute (newest first). It runs ncu in the sandbox, with a time limit, to get
+// its version. If ncu is missing or too old, the error names the remedy.
 //
 // Example: CG_TRY(NcuTool ncu, find_ncu(ctx)); print(ncu.path, ncu.version);
 #pragma once

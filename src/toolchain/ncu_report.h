@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the output of ncu (Nsight Compute): its table of metrics by kernel (`--csv`, page raw or
-// details) and its errors.
+// Reads the output of ncu (Nsight Compute): the metrics of each kernel (from `--csv`, page raw or
+// details) and error messages.
 //
-// Contract: the text is hostile. Time and memory are bounded for any text, and the reader gives no
-// figure for text that it does not understand. It converts units to byte, byte/s, ns, hz or "%",
-// and skips a value that is not a finite number ("n/a"). A row whose length differs from the
-// header's ends the table with a `problem`; the rows before it stay.
+// Contract: the text may be hostile. Time and memory are bounded for any text, and the functions
+// never return a figure for text that they do not understand. They convert units to byte, byte/s,
+// ns, hz or
+// "%", and skip a value that is not a finite number ("n/a"). If a row is longer or shorter than the
+// header, reading stops, `problem` says why, and the rows before it remain in the report.
 //
 // Example: NcuReport r = read_ncu_report(text); r.kernels[0].metrics.at("gpu__time_duration.sum");
 #pragma once
@@ -30,24 +31,24 @@ struct NcuKernel {
   std::vector<NcuRule> rules;
 };
 struct NcuReport {
-  std::vector<NcuKernel> kernels;   // one entry per launch, in order
-  std::vector<std::string> errors;  // lines "==ERROR== ...", without the mark
-  std::string problem;              // why the table ended early; empty if it did not
+  std::vector<NcuKernel> kernels;   // one entry for each launch, in launch order
+  std::vector<std::string> errors;  // the text of lines "==ERROR== ...", without "==ERROR=="
+  std::string problem;              // why reading stopped early; empty if it did not stop early
 };
 NcuReport read_ncu_report(std::string_view text);
 
-// Reads a number in ncu's form ("1,234.5"). Returns false if it is not one.
+// Reads a number in ncu's format ("1,234.5"). Returns false if the text is not a number.
 bool read_ncu_number(std::string_view text, double& out);
-// Replaces a unit by its base unit and returns the scale.
+// Replaces `unit` by its base unit, and returns the factor by which to multiply the value.
 double ncu_unit_scale(std::string& unit);
-// "Version 2025.3.1.0 (build 36398880)" gives "2025.3.1.0"; empty if there is no version.
+// Returns "2025.3.1.0" for "Version 2025.3.1.0 (build 36398880)"; empty if the text has no version.
 std::string read_ncu_version(std::string_view text);
 
-// Why ncu counted nothing, and the remedy.
+// Why ncu reported no counters, and how the user can fix it.
 struct NcuRefusal {
   enum class Kind { none, permission, no_kernel, metric, other } kind = Kind::none;
   std::string problem, remedy;
-  // For Kind::metric: the metrics of `asked` that ncu does not know.
+  // For Kind::metric, the metrics of `asked` that ncu does not support.
   std::vector<std::string> metrics;
 };
 NcuRefusal read_ncu_refusal(std::string_view text, const NcuReport& report,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inspects a source before it is compiled: the prefix that it needs, and obvious errors.
+// Scans a source before a compile server compiles it: finds which headers it needs, and obvious
+// errors.
 //
-// Contract: scan_source() never fails. `problem` is empty, or one error in the form of a digest.
-// Example:
+// Contract: scan_source() never fails. `problem` is empty, or it describes one error in the same
+// format as CompileResult::digest. Example:
 //   SourceScan s = scan_source(request, includes); if (!s.problem.empty()) ...
 #pragma once
 
@@ -16,33 +17,34 @@ namespace cutegen::toolchain {
 
 inline constexpr size_t kMostSourceBytes = size_t{1} << 20;
 
-// How much of CuTe a source includes, directly or through a cutegen/ header. Layouts and tensors
-// alone compile faster than all of CuTe, which includes the atoms of every architecture.
+// How much of CuTe a source includes, directly or through a cutegen/ header. A source that includes
+// only layouts and tensors compiles faster, because all of CuTe includes the atoms of every
+// architecture.
 enum class CuteUse { none, tensors, all };
 
 struct SourceScan {
   CuteUse cute = CuteUse::none;
   std::string problem;
 };
-// The header that a server parses before such sources.
+// Returns the header that a compile server parses in advance for sources with this use of CuTe.
 const char* prefix_header(CuteUse use);
 
 SourceScan scan_source(const CompileRequest& request,
                        const std::vector<std::filesystem::path>& include_dirs);
 
-// The operands of a source's #include and #embed lines, outside comments and strings, with their
-// line numbers (from 1).
+// The operand of an #include or #embed line, and its line number (from 1). The function
+// include_lines() ignores comments and strings.
 struct IncludeLine {
   int line = 0;
   std::string path;
 };
 std::vector<IncludeLine> include_lines(const std::string& source);
 
-// Replaces comments by blanks and keeps line ends.
+// Replaces comments by blanks. Line breaks stay, so line numbers do not change.
 std::string without_comments(const std::string& source);
 
-// The text that the compiler sees: #define lines, then the source under its own name and line
-// numbers.
+// Returns the text to compile: #define lines, then a #line directive with the source's name, and
+// then the source. Error messages thus name the source and its own line numbers.
 std::string full_source(const CompileRequest& request);
 
 }  // namespace cutegen::toolchain

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strips unused module-scope variables from PTX. With -default-device, every constant in the CuTe
-// headers becomes such a variable (about 1,100 of them, 98% of a small kernel's text).
+// Removes unused module-scope variables from PTX. With -default-device, NVRTC turns every constant
+// in the CuTe headers into such a variable: about 1,100 variables, 98% of a small kernel's text.
 //
-// Contract: keeps variables that code or a kept initialiser names, those with visible, extern, weak
-// or common linkage, and those that a plan may name: C names with a value or with the prefix cg_.
-// Copies everything else unchanged, but removes the folder of the source's name from .file lines.
-// Example:
+// Contract: strip_ptx() keeps variables that the code or the initialiser of a kept variable names,
+// and variables with visible, extern, weak or common linkage. It also keeps variables that a plan
+// may name: those with a C name and a value, or with the prefix cg_. It copies everything else
+// unchanged, but removes the folder from the source's name in .file lines. Example:
 //   std::string small = strip_ptx(ptx, "kernel.cu");
 #pragma once
 

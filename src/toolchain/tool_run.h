@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sandboxed run of a tool that reads one file and writes another. Both are memory files.
+// Runs a tool once in the sandbox. The tool reads one file and writes another; both are memory
+// files.
 //
-// Contract: the tool may read `input` at the path kToolInput and write its output to kToolOutput.
-// With `stdout_is_output`, its stdout is the output. ToolRun reports the tool's failures; an Error
-// is a fault of cutegen or the end of the Context. start_tool() and finish_tool() are the two
-// halves of run_tool(); between them, replace_input() may change the input.
+// Contract: the tool can read `input` at the path kToolInput and write its output to kToolOutput.
+// With `stdout_is_output`, its stdout is the output instead. ToolRun reports failures of the tool.
+// An Error means that cutegen failed, or that the call's Context was cancelled or timed out. The
+// function run_tool() calls start_tool() and then finish_tool(). Between these calls,
+// replace_input() may change the input.
 //
 // Example:
 //   ToolCall call{.argv = {ptxas, "-o", kToolOutput, kToolInput}, .input = ptx};
@@ -28,7 +30,7 @@ struct ToolCall {
   bool stdout_is_output = false;
   std::vector<std::string> readable;     // see sandbox::SpawnSpec
   std::vector<std::string> environment;  // environment variables, in addition to PATH and LC_ALL
-  int gate = -1;                         // a descriptor that the tool gets as number 5
+  int gate = -1;                         // a descriptor that the tool inherits as number 5, or -1
   bool forks = false;                    // whether the tool may start processes
   int64_t memory_bytes = 0, output_bytes = 0;
   Nanoseconds timeout{0};
@@ -36,17 +38,18 @@ struct ToolCall {
 
 struct ToolRun {
   bool ok = false, timed_out = false;
-  std::string died;  // "killed by SIGSEGV", "exit code 255"
+  std::string died;  // such as "killed by SIGSEGV" or "exit code 255"
   std::string output;
-  std::string log;  // stderr, sanitised, its last 64 KiB
+  std::string log;  // the last 64 KiB of stderr, sanitised
   bool exited = false;
   sandbox::Grade grade;
 };
 
-// How the tool ended; the caller adds `output` and `log`.
+// Describes how the tool ended. The caller must add `output` and `log`.
 ToolRun tool_run_of(const sandbox::ExitStatus& status);
 
-// tool_file() creates a memory file with this content; tool_text() reads one.
+// tool_file() creates a memory file with this content, and tool_text() reads at most `most` bytes
+// from a memory file.
 Result<UniqueFd> tool_file(const char* name, std::string_view content);
 Result<std::string> tool_text(int file, int64_t most);
 

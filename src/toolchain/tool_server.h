@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process of a tool that has done its start-up work and forks for each input.
+// Keeps one process of a tool (nvdisasm) that has finished its start-up work, and forks it for each
+// input.
 //
-// A run of nvdisasm takes 0.3 s. Nine tenths of that time go into tables that are the same for
-// every input. The server is the tool with apps/gate loaded into it: the gate stops the tool when
-// it opens its input, and a fork reads each input that arrives.
+// A run of nvdisasm takes 0.3 s. It spends nine tenths of this time on tables that are the same for
+// every input. The server is a process of the tool with the library apps/gate preloaded. The
+// library stops the tool when it opens its input file. For each input that arrives, the process
+// forks, and the child reads the input.
 //
-// Contract: run() has the output of a fresh process, with the same sandbox and limits. A fork has
-// access only to the files of its input. It may not fork again, and it cannot write to the server.
-// The server itself reads no input. start() starts the server in advance. If the server does not
-// start, lacks the seccomp filter or dies, run() starts a fresh process. Thread-safe; inputs take
-// turns.
+// Contract: run() returns the same output as a new process of the tool, with the same sandbox and
+// limits. A child has access only to its own input and output files. It may not fork again, and it
+// cannot write to the server. The server itself reads no input. start() starts the server in
+// advance. If the server does not start, has no seccomp filter, or dies, run() starts a new process
+// of the tool. Thread-safe; the server handles one input at a time.
 //
 // Example:
 //   ToolServer server({.argv = {nvdisasm, "-b", "SM90a", kToolInput}, ...},
@@ -26,27 +28,27 @@ namespace cutegen::toolchain {
 
 class ToolServer {
  public:
-  // call: without an input. The tool's stdout is its output.
+  // `call` must not contain an input. The tool must write its output to stdout.
   ToolServer(ToolCall call, Gate gate);
   void start();
   Result<ToolRun> run(const Context& ctx, std::string_view input);
-  size_t served() const { return served_; }  // runs that a fork served
+  size_t served() const { return served_; }  // number of inputs that a forked child handled
 
  private:
   struct Process {
     ToolProcess tool;
-    UniqueFd gate;       // our end
-    bool waits = false;  // whether the server has reported that it waits for inputs
+    UniqueFd gate;       // this process's end of the socket to the server
+    bool waits = false;  // true once the server has reported that it waits for inputs
   };
   void start_locked();
   std::optional<ToolRun> ask(const Context& ctx, std::string_view input);
 
   ToolCall call_;
   Gate gate_;
-  std::string filter_;  // seccomp filter of a fork; empty: no server
+  std::string filter_;  // seccomp filter of the children; if it is empty, no server starts
   std::mutex lock_;
   std::optional<Process> process_;
-  int failures_ = 0;  // servers in a row that never waited for an input
+  int failures_ = 0;  // number of consecutive servers that ended before they waited for an input
   std::atomic<size_t> served_ = 0;
 };
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts processes of a tool ahead, so that they have finished their start-up work before an input
-// arrives.
+// Starts processes of a tool in advance, so that they have finished their start-up work when an
+// input arrives.
 //
-// A spare is the tool with apps/gate loaded into it. The gate stops the tool when it opens its
-// input for the `opening`-th time; earlier openings read `filler`. Sandbox and limits are those of
-// any run.
+// A spare is a process of the tool with the library apps/gate preloaded. The library stops the tool
+// when it opens its input file for the `opening`-th time. At earlier openings, the tool reads
+// `filler`. A spare has the same sandbox and limits as any run of the tool.
 //
-// Contract: run() gives the input to a waiting spare. If no spare waits within a short time, it
-// starts a new process. The output is the same. A spare serves once, and a thread starts the next
-// one. A tool that never stops at the gate always runs in a new process. Thread-safe.
+// Contract: run() passes the input to a waiting spare. If no spare becomes ready within a short
+// time, it starts a new process of the tool. In both cases, the output is the same. A spare handles
+// only one input, and a background thread then starts another spare. If a tool never stops at an
+// opening, it always runs in a new process. Thread-safe.
 //
 // Example:
 //   ToolSpares spares({.argv = {ptxas, "-arch", "sm_90a", kToolInput}, ...}, {.opening = 1}, 2);
@@ -26,39 +27,39 @@
 namespace cutegen::toolchain {
 
 struct Gate {
-  int opening = 1;     // the tool waits at this opening of its input, counted from 1
-  std::string filler;  // what earlier openings read
+  int opening = 1;     // the tool stops when it opens its input for this time, counted from 1
+  std::string filler;  // the content that the tool reads at earlier openings
 };
 
 class ToolSpares {
  public:
-  // call: without an input.
+  // `call` must not contain an input.
   ToolSpares(ToolCall call, Gate gate, size_t count);
   ~ToolSpares();
   ToolSpares(const ToolSpares&) = delete;
   ToolSpares& operator=(const ToolSpares&) = delete;
 
   Result<ToolRun> run(const Context& ctx, std::string_view input);
-  size_t served() const { return served_; }  // runs that a spare served
+  size_t served() const { return served_; }  // number of inputs that a spare handled
 
  private:
   struct Spare {
     ToolProcess process;
-    UniqueFd gate;  // this process's end
+    UniqueFd gate;  // this process's end of the socket to the spare
   };
   Result<Spare> start() const;
   void keep_stocked();
-  // Takes a spare that waits at its gate. Returns false if there is none.
+  // Takes a spare that waits for its input. Returns false if no spare waits.
   bool take(Spare& out);
 
   ToolCall call_;
   Gate gate_;
   size_t count_;
-  std::string library_;  // the gate library; empty: not installed
+  std::string library_;  // path of the gate library; empty if it is not installed
   std::mutex lock_;
   std::condition_variable wake_;
   std::deque<Spare> spares_;
-  int failures_ = 0;  // spares in a row that never reached the gate
+  int failures_ = 0;  // number of consecutive spares that ended before they waited for an input
   std::atomic<size_t> served_ = 0;
   bool stop_ = false;
   std::thread thread_;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Toolchain: compiles device source to PTX through the compile server, behind a cache.
+// Toolchain: compiles device source to PTX with compile servers, and caches the results.
 //
-// Contract: a Toolchain owns a few cutegen-compiler processes, one for each architecture and prefix
-// of headers (no CuTe, its tensors, all of CuTe). It starts each at the first cache miss and
-// restarts it if it dies. compile() blocks. Several threads may call it, and their candidates
-// compile in parallel. A candidate's error gives a CompileResult with ok = false and a digest. An
-// Error is a fault of cutegen or, for an impossible arch, of the user. The cache is keyed by
-// build_id (program, include closure, compiler version, flags, arch) and limited in bytes.
+// Contract: a Toolchain owns compile servers (cutegen-compiler processes), one for each
+// architecture and prefix of headers (without CuTe, with CuTe's tensors, with all of CuTe). It
+// starts a server at the first cache miss and restarts it if it dies. The function compile()
+// blocks. Several threads may call it, and their candidates compile in parallel. If a candidate
+// does not compile, the CompileResult has ok = false and a digest of the errors. An Error means
+// that cutegen failed or that the user named an unknown architecture. The key of the cache is
+// build_id, a hash of program, include closure, compiler version, flags and architecture. The cache
+// has a size limit in bytes.
 //
 // Example:
 //   CG_TRY(auto tc, Toolchain::open({.paths = paths}));
@@ -25,26 +27,27 @@
 
 namespace cutegen::toolchain {
 
-// Where the compiler, the tools and the headers are. find_tools() fills it.
+// The paths of compiler, tools and headers, which find_tools() returns.
 struct ToolPaths {
   std::filesystem::path nvrtc;                  // libnvrtc.so.13
-  std::vector<std::filesystem::path> includes;  // CuTe, CUDA runtime, CCCL, cutegen/
+  std::vector<std::filesystem::path> includes;  // folders of CuTe's, CUDA's, CCCL's and our headers
   std::filesystem::path compiler_program;       // cutegen-compiler
   std::filesystem::path cache_dir;
-  std::filesystem::path ptxas, nvdisasm;  // empty if missing; the audit then skips its part
+  std::filesystem::path ptxas, nvdisasm;  // empty if missing; the audit then lacks their results
 };
 struct ToolSearch {
-  // The interpreter whose packages to search. Empty: $CUTEGEN_PYTHON, .venv or python3.
+  // The interpreter whose packages to search. If empty, $CUTEGEN_PYTHON, .venv or python3.
   std::string python;
-  // The newest CUDA version that the GPU's driver supports, such as 13000. 0: no GPU.
+  // The newest CUDA version that the GPU's driver supports, such as 13000; 0 if there is no GPU.
   int most_cuda = 0;
 };
-// Searches $CUTEGEN_NVRTC, $CUTEGEN_INCLUDE, $CUTEGEN_PTXAS and $CUTEGEN_NVDISASM, the project's
-// .venv or bundle, the packages of `python`, then CUDA toolkits. The error names what is missing.
+// Searches $CUTEGEN_NVRTC, $CUTEGEN_INCLUDE, $CUTEGEN_PTXAS and $CUTEGEN_NVDISASM, then the
+// project's .venv or bundle, then the packages of `python`, then CUDA toolkits. The error names the
+// missing file.
 Result<ToolPaths> find_tools(const ToolSearch& search = {});
 
 struct CompileRequest {
-  std::string name;  // shown in messages: "kernel.cu"
+  std::string name;  // the name in messages, such as "kernel.cu"
   std::string source;
   std::vector<std::pair<std::string, std::string>> defines;
   std::string arch;  // "sm_90a"
@@ -53,17 +56,18 @@ struct CompileRequest {
 struct CompileResult {
   bool ok = false;
   std::string ptx;
-  std::string log;  // raw, sanitised, capped at 64 KiB
-  // The first root error with its source lines, at most 1.5 KB. Empty if ok.
+  std::string log;  // the compiler's messages, sanitised, at most 64 KiB
+  // The first root error with its source lines, at most 1.5 KB; empty if `ok` is true.
   std::string digest;
   std::string build_id;
-  // "forked", "plain", or "warm" (continued from a parsed program).
+  // "forked" (a child of the compile server), "plain" (without a precompiled header), or "warm" (a
+  // child that continued from a partly parsed program).
   std::string how;
   bool cached = false;
   Nanoseconds elapsed{0};
-  // Processor time that the parsed program saved.
+  // The processor time that a "warm" compile saved.
   Nanoseconds saved{0};
-  // How long a compile from the beginning takes. 0: unknown.
+  // How long a compile from the beginning takes; 0 if unknown.
   Nanoseconds cold{0};
   sandbox::Grade grade;
 };
@@ -71,13 +75,13 @@ struct CompileResult {
 struct ToolchainOptions {
   ToolPaths paths;
   int64_t cache_limit_bytes = int64_t{4} << 30;
-  int64_t compile_memory_bytes = int64_t{6} << 30;  // of one compile
-  // Memory for parsed programs; 0: keep no program.
+  int64_t compile_memory_bytes = int64_t{6} << 30;  // memory limit of one compile
+  // Memory limit for partly parsed programs; with 0, compile servers keep none.
   int64_t warm_memory_bytes = 0;
   Nanoseconds compile_timeout = std::chrono::seconds(120);
   bool use_cache = true, allow_fork = true;
-  bool require_sandbox = false;          // full protection or an error
-  std::function<void()> before_compile;  // called if the cache does not have a program
+  bool require_sandbox = false;          // if true, a compile without full protection fails
+  std::function<void()> before_compile;  // compile() calls it at each cache miss
 };
 
 class Toolchain {
@@ -85,22 +89,24 @@ class Toolchain {
   static Result<std::unique_ptr<Toolchain>> open(ToolchainOptions options);
   virtual ~Toolchain() = default;
   virtual Result<CompileResult> compile(const Context& ctx, const CompileRequest& request) = 0;
-  // Starts the server for sources that only use CuTe's tensors, so that the first candidate for
-  // `arch` compiles fast. `programs` identifies the programs: if one of them has compiled before,
-  // the cache has the first program, and no server starts. Empty: unknown.
+  // Starts the compile server for sources that use CuTe's tensors only, so that the first candidate
+  // for `arch` compiles fast. `programs` is a name for the programs that will follow (empty if
+  // unknown). If a program with this name was compiled before, no server starts, because the cache
+  // probably has the first program.
   virtual Result<void> warm_up(const Context& ctx, const std::string& arch,
                                const std::string& programs = {}) = 0;
-  // Announces that about `children` programs similar to this one will follow. This one has
-  // compiled. If it pays, the compile server parses this program in the background, and the
-  // children compile from the place where they differ (docs/compiling.md). Returns at once.
+  // Announces that about `children` programs similar to this one will follow. This program must
+  // already have compiled. If that saves time, a compile server parses this program in the
+  // background. The children then compile only from the first difference on (docs/compiling.md).
+  // Returns at once.
   virtual void expect_children(const CompileRequest& /*request*/, int /*children*/) {}
   // Stops or resumes the background work. Calls can nest.
   virtual void hold_background(bool /*stop*/) {}
   virtual std::string version() const = 0;  // "NVRTC 13.0.88"
 };
 
-// The first root error of a compiler log with its source lines, at most 1.5 KB, without template
-// noise.
+// Returns the first root error of a compiler log with its source lines, at most 1.5 KB, without the
+// compiler's notes about template instantiations.
 std::string digest_errors(const std::string& log, const std::string& name,
                           const std::string& source);
 

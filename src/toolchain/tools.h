@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The versions of the tools that find_tools() found.
+// Determines the versions of the tools that find_tools() found.
 //
-// Contract: "NAME VERSION" from the metadata of the wheel that contains `file` (by the wheel's
-// folder name, "nvidia_cuda_nvcc"). For a file outside a wheel: NAME with its size and time. Empty
-// if the file does not exist.
-// Example:
+// Contract: tool_version() returns "NAME VERSION". The version comes from the metadata of the wheel
+// that contains `file`; `wheel` is the name of the wheel's folder, such as "nvidia_cuda_nvcc". If
+// the file is not in a wheel, NAME is followed by size and time of the file. Returns an empty text
+// if the file does not exist. Example:
 //   std::string v = tool_version(paths.ptxas, "ptxas", "nvidia_cuda_nvcc");
 #pragma once
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a process and all its descendants.
+// Measures the memory of a process and all its descendants.
 //
-// Contract: returns the sum of the proportional set sizes that the kernel reports (a page that n
-// processes share counts 1/n in each). If the kernel reports none (another user's process), returns
-// the largest resident set of the tree, a lower bound. Returns 0 if the process does not exist.
-// Walks page tables, which takes a few milliseconds per GiB.
+// Contract: tree_memory() returns the sum of the proportional set sizes that the Linux kernel
+// reports (a page that n processes share counts 1/n for each). If Linux does not report these sizes
+// (for another user's process), the function returns the largest resident set of the processes,
+// which is a lower bound. It returns 0 if the process does not exist. It takes a few milliseconds
+// per GiB, because Linux walks the page tables.
 //
 // Example: int64_t bytes = tree_memory(server_pid);
 #pragma once

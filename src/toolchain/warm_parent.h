@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// WarmParent: a program that a cutegen-compiler has parsed in part. Programs that begin like it can
-// continue from there.
+// WarmParent: a compile server that parses one program and keeps processes that have parsed its
+// beginning. Another program with the same beginning compiles faster, because one of these
+// processes continues with the rest.
 //
 // Contract: start() returns at once. The server parses the program in the background and pauses
-// while hold(true) is in effect. best() returns the furthest parsed place up to which `text` is
-// identical, byte for byte, and compile() continues from there. The process behind a place has
-// parsed only that beginning. So the result equals a compile of the whole text, and no other
-// program can influence it.
+// while hold(true) is in effect. The function best() returns the last parsed cut (cuts.h) before
+// which `text` equals the program byte for byte, and compile() continues from it. The process that
+// continues has parsed only this beginning. The result therefore equals a compile of the whole
+// text, and the rest of the parsed program cannot influence it.
 //
 // Example:
 //   CG_TRY(auto parent, WarmParent::start(setup, text, cuts, "kernel.cu", limits));
@@ -26,7 +27,8 @@ namespace cutegen::toolchain {
 
 class WarmParent {
  public:
-  // A place to continue from: the cut, and the processor time spent before it.
+  // A cut from which a compile can continue, the processor time that parsing up to it took, and the
+  // channel to the process that waits there.
   struct Place {
     Cut cut;
     Nanoseconds spent{0};
@@ -40,8 +42,8 @@ class WarmParent {
   Result<ServerReply> compile(const Context& ctx, const Place& from, const std::string& text,
                               const CompileLimits& limits);
   void hold(bool stop);
-  // Reads the server's messages since the last call. Returns false if it died before it had parsed
-  // everything.
+  // Reads the messages that the server sent since the last call. Returns false if the server died
+  // before it had parsed the whole program.
   bool look();
   bool complete() const;
   const std::string& text() const { return text_; }

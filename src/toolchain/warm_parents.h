@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// WarmParents: the parsed programs that wait for their children, within a memory budget.
+// WarmParents: a set of partly parsed programs (WarmParent) within a memory budget. Programs with
+// the same beginning (children) compile faster from them.
 //
-// Contract: keep() adds a parent. If all parents together exceed the budget, it drops the least
-// recently used ones, and even the newest if that one alone exceeds the budget. A background thread
-// asks the kernel how much memory their processes use. find() returns the parent that saves `text`
-// the most processor time. While hold() is in effect, no parent continues to parse. A broken parent
-// is dropped and logged once. Thread-safe.
+// Contract: keep() adds a parent. A background thread measures how much memory the parents'
+// processes use. If all parents together exceed the budget, it drops the least recently used ones,
+// and also the newest if that parent alone exceeds the budget. The function find() returns the
+// parent that saves the most processor time when `text` is compiled. While hold() is in effect, all
+// parents pause parsing. If a parent's server dies early, WarmParents drops the parent and logs it
+// once. Thread-safe.
 //
 // Example: WarmParents kept(budget); kept.keep(key, parent); if (auto f = kept.find(key, text)) ...
 #pragma once
@@ -23,7 +25,8 @@
 
 namespace cutegen::toolchain {
 
-// Whether parsing a program ahead pays. cold: how long its compile from the beginning takes.
+// Returns whether parsing a program in advance saves time for this number of children. `cold` is
+// how long a compile from the beginning takes.
 bool warm_pays(Nanoseconds cold, int children);
 
 class WarmParents {
@@ -42,7 +45,7 @@ class WarmParents {
   void hold(bool stop);
   int64_t budget() const { return budget_; }
   size_t count();
-  void settle();  // measures memory and evicts now
+  void settle();  // measures memory now and drops parents that exceed the budget
 
  private:
   struct Entry {
@@ -58,10 +61,10 @@ class WarmParents {
   const Memory memory_;
   std::mutex mutex_;
   std::condition_variable_any wake_;
-  std::list<Entry> entries_;  // most recently used first
+  std::list<Entry> entries_;  // the most recently used entry comes first
   int holds_ = 0;
   bool unmeasured_ = false;
-  std::jthread watcher_;  // last, because it uses the other members
+  std::jthread watcher_;  // must be the last member: its thread uses the others
 };
 
 }  // namespace cutegen::toolchain

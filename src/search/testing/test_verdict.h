@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: the verdict of a correct program with this time. Example: timed(100)
+// For tests: timed() returns the verdict of a correct program with this time. Example: timed(100)
 #pragma once
 
 #include "core/verdict.h"

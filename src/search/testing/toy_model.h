@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// ToyModel: a scripted model and evaluator over a known landscape, for tests that compare
-// strategies.
+// ToyModel: replaces the model and the evaluator in tests that compare strategies. It defines the
+// time of every program, so the optimum is known.
 //
-// Contract: a program has one level of each of six kinds of change. Its time follows from the gain
-// of each level, which may be zero (a plateau) or negative, and from pairs of levels that harm each
-// other. Some levels are dead ends: every change of a program with such a level fails. Other
-// changes fail with a fixed probability. A failed program is nearly correct or far from it; repairs
-// of nearly correct programs succeed more often. The same seed gives the same landscape, and equal
-// questions in equal order get equal answers.
+// Contract: a program has one level for each of six kinds of change. Each level has a gain, which
+// may be zero (a plateau) or negative, and some pairs of levels make a program slower. Together,
+// they determine the time. Some levels are dead ends: every change of a program with such a level
+// fails. Other changes fail with a fixed probability. A failed program is either almost correct or
+// far from correct, and repairs of almost correct programs succeed more often. The same seed gives
+// the same times, and the same questions in the same order get the same answers.
 //
 // Example: ToyModel toy(7); ToyRun run = toy_run(toy, "stark", settings);
 #pragma once
@@ -24,7 +24,7 @@ namespace cutegen::search {
 class ToyModel {
  public:
   explicit ToyModel(uint64_t seed);
-  Json answer(const Ask& ask);  // the data of `answered`
+  Json answer(const Ask& ask);  // returns the data of the event `answered`
   Verdict judge(const std::string& candidate) const;
   double optimum_ns() const;
 
@@ -53,14 +53,14 @@ class ToyModel {
 
 struct ToyRun {
   std::vector<Event> events;
-  // The best time after each evaluation; infinite while no program is correct.
+  // The best time after each evaluation. It is infinite while no program is correct.
   std::vector<double> best;
   std::string end;  // why the run ended
-  // How far the best time after n evaluations is above the optimum, as a share of the optimum.
+  // Returns by how much the best time after n evaluations exceeds the optimum, as a share of it.
   double regret(size_t n, double optimum_ns) const;
 };
 
-// Drives a whole run as the engine does.
+// Runs a strategy against the toy model until the strategy ends the run.
 ToyRun toy_run(ToyModel toy, const std::string& strategy, const StrategySettings& settings);
 
 }  // namespace cutegen::search
