@@ -10,7 +10,7 @@ namespace cutegen {
 namespace {
 
 constexpr size_t kMaxText = size_t{1} << 20;
-constexpr size_t kMaxSources = 128, kMaxNames = 1024, kMaxSteps = 256, kMaxArgs = 256, kMaxRank = 8;
+constexpr size_t kMaxSources = 256, kMaxNames = 1024, kMaxSteps = 512, kMaxArgs = 256, kMaxRank = 8;
 
 // The error for a planned field says that it is reserved, instead of "unknown field".
 Result<void> refuse_reserved(const Json& json, std::initializer_list<const char*> names,

@@ -111,9 +111,9 @@ TEST(PlanParse, SourcesArePlainFileNames) {
   EXPECT_THAT(error_after([](Json& j) { j["sources"] = {"a.cu", "a.cu"}; }), HasSubstr("twice"));
   EXPECT_THAT(error_after([](Json& j) {
                 j["sources"] = Json::array();
-                for (int i = 0; i < 129; ++i) j["sources"].push_back(std::to_string(i) + ".cu");
+                for (int i = 0; i < 257; ++i) j["sources"].push_back(std::to_string(i) + ".cu");
               }),
-              HasSubstr("1 to 128 sources"));
+              HasSubstr("1 to 256 sources"));
 }
 
 TEST(PlanParse, HostileText) {

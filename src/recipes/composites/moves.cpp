@@ -290,6 +290,22 @@ bool copy(Expansion& e) {
 }
 
 // linspace(start, end, steps)
+// as_strided(mean, size, stride): adaptive average pooling to one element gives the strides of its
+// mean again. Only strides of axes with one element may differ, so nothing moves.
+bool same_strides(Expansion& e) {
+  const Value* x = e.input(0);
+  const Node* producer = x ? e.graph.producer(x->name) : nullptr;
+  if (!producer || base_name(producer->op) != "mean" || x->shape != e.result().shape) return false;
+  const Json strides = argument(e.node, 2, "stride"),
+             offset = argument(e.node, 3, "storage_offset");
+  if (strides.size() != x->shape.size() || !(offset.is_null() || offset == 0)) return false;
+  int64_t step = 1;
+  for (size_t i = x->shape.size(); i-- > 0; step *= x->shape[i])
+    if (x->shape[i] != 1 && strides[i] != step) return false;
+  e.write("same", "aten.alias.default", {tensor_ref(x->name)}, x->shape, e.result().name);
+  return true;
+}
+
 bool linspace(Expansion& e) {
   const auto start = e.number_at(0), end = e.number_at(1), steps = e.number_at(2);
   if (!start || !end || !steps || *steps < 2 || !is_floating(e.result().dtype)) return false;
@@ -340,6 +356,7 @@ Rule move_rule(const std::string& base) {
                                                  {"copy", copy},
                                                  {"hann_window", hann},
                                                  {"rrelu_with_noise", rrelu},
+                                                 {"as_strided", same_strides},
                                                  {"linspace", linspace}};
   const auto rule = rules.find(base);
   return rule == rules.end() ? nullptr : rule->second;

@@ -61,7 +61,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "take_by_places", "quantize_rows", "counts", "top_k", "sort_rows", "joined_qkv",
                     "joined_gate", "joined_packed", "joined_weights", "joined_overlap",
                     "joined_strided", "standardise_columns", "channel_rms_half", "roll_two",
-                    "pad_reflect", "one_hot_sum", "cat_then_norm", "triangle", "sort_first"));
+                    "pad_reflect", "one_hot_sum", "cat_then_norm", "triangle", "sort_first",
+                    "joined_mean", "pooled_line"));
 
 // Kernels compute positions along an axis instead of reading a tensor.
 TEST(Recipes, ReadsElementsAtComputedPlaces) {

@@ -406,6 +406,9 @@ Result<int> Builder::chosen(const Node& node, const View& view, size_t axis) {
     values.push_back(value);
     ends.push_back(stacks ? -1 : size_along(along, before));
   }
+  Axis& joined = fused_.axes[size_t(along)];
+  if (joined.shown.empty() && joined.size == node.outputs.front().shape[axis])
+    joined.shown = stacks ? std::to_string(list.size()) : "(" + before + ")";
   int result = values.back();
   for (size_t i = values.size() - 1; i-- > 0;) {
     const Inst& kind = fused_.insts[size_t(result)];
