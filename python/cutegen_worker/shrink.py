@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from math import gcd, prod
 
 from . import lengths
@@ -187,17 +187,38 @@ class Shrinker:
         return None
 
     def lowered(self, every: Constants, lows: list[int]) -> Constants:
-        """Each size that may vary, with the first of `lows` that the module accepts."""
+        """Each size that may vary, with the first of `lows` that the module accepts. If several tensors must have a
+        size, their literals are lowered together."""
         constants: Constants = {}
         for sizes in (every, {n: v for n, v in self.leads.items() if n not in every}):
             for name, value in sizes.items():
-                for low in lows if is_batch(name) or value < LEAST else lows[1:]:
-                    if low < value and self.attempt({**constants, name: low}) is not None:
-                        constants[name] = low
+                if name in constants:
+                    continue
+                for names in self.together(name, sizes):
+                    fits = (low for low in (lows if is_batch(name) or value < LEAST else lows[1:]) if low < value)
+                    low = next((low for low in fits
+                                if self.attempt({**constants, **dict.fromkeys(names, low)}) is not None), None)
+                    if low is not None:
+                        constants.update(dict.fromkeys(names, low))
                         break
             if constants:
                 break
         return constants
+
+    def together(self, name: str, sizes: Constants) -> Iterator[list[str]]:
+        """Yields this size alone, and then the equal literals of get_inputs() at the same place of their shapes, from
+        the front and from the end."""
+        yield [name]
+        known = [[name]]
+        for side in (0, 1):
+            names = [n for n, v in sizes.items() if v == sizes[name] and self.seat(n, side) == self.seat(name, side)]
+            if self.seat(name, side) is not None and names not in known:
+                known.append(names)
+                yield names
+
+    def seat(self, name: str, side: int) -> int | None:
+        found = self.source.seats.get(name)
+        return found[side] if found else None
 
     def in_proportion(self, parts: Iterable[int]) -> Found | None:
         """Divides all constants by their greatest common divisor and multiplies them by one of `parts`. For modules in

@@ -84,6 +84,21 @@ def places(tree: ast.Module) -> Iterator[Place]:
 
 def literals(function: ast.FunctionDef) -> Iterator[Place]:
     """Yields the sizes in a function's body, in source order."""
+    for i, (node, owner, key) in enumerate(literal_places(function)):
+        yield from one(f"{function.name}.{i}", owner, key, node)
+
+
+def seats(tree: ast.Module) -> dict[str, tuple[int, int]]:
+    """Where the literals of get_inputs stand among the arguments of a call, or in a tuple: {name: (index from the front,
+    index from the end)}."""
+    return {f"{function.name}.{i}": (key, key - len(owner))
+            for function in tree.body if isinstance(function, ast.FunctionDef) and function.name == NAMES[1]
+            for i, (_, owner, key) in enumerate(literal_places(function)) if isinstance(key, int)}
+
+
+def literal_places(function: ast.FunctionDef) -> list[tuple[Any, Any, int | str]]:
+    """(node, owner, key) of each size in a function's body, in source order. The owner holds the node: a list at the
+    index `key`, or a node in the field `key`."""
     found: list[tuple[Any, Any, int | str]] = []
     for node in ast.walk(function):
         if isinstance(node, ast.UnaryOp):  # -100 marks labels that a loss ignores and is not a size
@@ -94,9 +109,7 @@ def literals(function: ast.FunctionDef) -> Iterator[Place]:
             elif isinstance(value, ast.Constant):
                 found.append((value, node, field))
     found = [f for f in found if type(f[0].value) is int and f[0].value >= LEAST_LITERAL]
-    found.sort(key=lambda f: (f[0].lineno, f[0].col_offset))
-    for i, (node, owner, key) in enumerate(found):
-        yield from one(f"{function.name}.{i}", owner, key, node)
+    return sorted(found, key=lambda f: (f[0].lineno, f[0].col_offset))
 
 
 def leading(function: ast.FunctionDef) -> Iterator[Place]:
@@ -143,6 +156,7 @@ class Source:
             raise WorkerError("the file is empty", file, REMEDY)
         tree = self.parse()
         self.constants = {name: value for name, value, _ in places(tree)}
+        self.seats = seats(tree)
         self.check(tree)
 
     def parse(self) -> ast.Module:

@@ -67,6 +67,9 @@ enum class Dialect { cute, cuda };
 Names<Dialect> enum_names(Dialect);
 std::optional<Dialect> parse_dialect(std::string_view name);
 
+// The most source files of a program.
+inline constexpr size_t kMostSources = 256;
+
 struct Plan {
   Dialect dialect = Dialect::cute;
   std::vector<std::string> arch{"sm_80+"};  // "sm_80+" or exact "sm_90a"

@@ -10,7 +10,7 @@ namespace cutegen {
 namespace {
 
 constexpr size_t kMaxText = size_t{1} << 20;
-constexpr size_t kMaxSources = 256, kMaxNames = 1024, kMaxSteps = 512, kMaxArgs = 256, kMaxRank = 8;
+constexpr size_t kMaxNames = 1024, kMaxSteps = 512, kMaxArgs = 256, kMaxRank = 8;
 
 // The error for a planned field says that it is reserved, instead of "unknown field".
 Result<void> refuse_reserved(const Json& json, std::initializer_list<const char*> names,
@@ -85,8 +85,8 @@ Result<NamedExprs> named_expressions(ObjectReader& r, const std::string& key) {
 
 Result<std::vector<std::string>> read_sources(ObjectReader& r) {
   CG_TRY(auto names, r.strings("sources"));
-  if (names.empty() || names.size() > kMaxSources)
-    return user_error(fmt::format("a program has 1 to {} sources", kMaxSources),
+  if (names.empty() || names.size() > kMostSources)
+    return user_error(fmt::format("a program has 1 to {} sources", kMostSources),
                       r.place("sources"));
   for (size_t i = 0; i < names.size(); ++i) {
     std::string where = fmt::format("{}/{}", r.place("sources"), i);

@@ -142,6 +142,26 @@ TEST(TorchWorker, GivesSmallAndOddShapesOfTheSameProgram) {
   EXPECT_EQ(shape_named(*task, "long1").kind, ShapeKind::derived);
 }
 
+// The module fixes the columns. Both tensors must have the same number of rows.
+TEST(TorchWorker, VariesEqualLiteralsTogether) {
+  auto task = describe_text(
+      "import torch\n"
+      "class Model(torch.nn.Module):\n"
+      "    def __init__(self):\n"
+      "        super().__init__()\n"
+      "        self.w = torch.nn.Parameter(torch.ones(2048))\n"
+      "    def forward(self, x, y):\n"
+      "        return (x + y) * self.w\n"
+      "def get_inputs(): return [torch.randn(2048, 2048), torch.randn((2048, 2048))]\n");
+  ASSERT_TRUE(task) << task.error().text();
+  ASSERT_GE(task->shapes.size(), 3u);
+  for (size_t i = 1; i < task->shapes.size(); ++i) {
+    const auto& tensors = task->shapes[i].tensors;
+    EXPECT_LT(tensors.at("x")[0], 2048) << task->shapes[i].name;
+    EXPECT_EQ(tensors.at("x"), tensors.at("y")) << task->shapes[i].name;
+  }
+}
+
 std::string model_of(const std::string& sizes, const std::string& init, const std::string& forward,
                      const std::string& inputs) {
   return "import torch\nfrom torch import nn\n" + sizes +

@@ -13,7 +13,6 @@ namespace cutegen::eval {
 namespace {
 
 constexpr size_t kMostSourceBytes = 1 << 20;
-constexpr size_t kMostSources = 32;
 constexpr size_t kMostFindings = 32;  // in one source
 
 // Prefixes of the headers that device code may include.

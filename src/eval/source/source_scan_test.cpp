@@ -215,12 +215,12 @@ TEST(LintPlan, TheLimitsAreExact) {
   p.sources["kernel.cu"] += ' ';
   EXPECT_THAT(lint_program(p), SizeIs(1));
   p.sources.clear();
-  for (int i = 0; i < 32; ++i) p.sources["k" + std::to_string(i)] = "";
+  for (size_t i = 0; i < kMostSources; ++i) p.sources["k" + std::to_string(i)] = "";
   EXPECT_THAT(lint_program(p), IsEmpty());
   p.sources["more"] = "";
   auto out = lint_program(p);
   ASSERT_THAT(out, SizeIs(1));
-  EXPECT_EQ(out[0].error.message, "33 sources with 0 bytes; the limits are 32 and 1048576");
+  EXPECT_EQ(out[0].error.message, "257 sources with 0 bytes; the limits are 256 and 1048576");
 }
 
 }  // namespace
