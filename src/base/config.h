@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Config: the settings of the command line tool. Each setting remembers where its value comes from.
 //
-// Contract: the first source that sets a key wins, in the order flag, environment variable
+// Contract: the first source that sets a key wins, in this order: flag, environment variable
 // (CUTEGEN_DEVICE), ./cutegen.toml, the user's file (~/.config/cutegen/config.toml), default. An
 // unknown key, a wrong type or a value out of range causes a user error that names the source.
 // load() validates every value. Config stores all values as text.
@@ -24,10 +24,11 @@
 namespace cutegen {
 
 struct ConfigSources {
-  std::map<std::string, std::string> flags = {};  // the key is the setting's name
+  std::map<std::string, std::string> flags = {};  // values by the name of the setting
   std::optional<std::map<std::string, std::string>> environment = {};  // default: the process's
   std::filesystem::path project_file = "cutegen.toml";                 // need not exist
-  std::filesystem::path user_file = {};  // default: in $XDG_CONFIG_HOME or ~/.config
+  // default: cutegen/config.toml in $XDG_CONFIG_HOME or ~/.config
+  std::filesystem::path user_file = {};
 };
 
 class Config {
@@ -45,7 +46,7 @@ class Config {
   const std::string& text(const std::string& key) const { return setting(key).value; }
   int64_t integer(const std::string& key) const;
   bool boolean(const std::string& key) const;
-  // nullopt if no source sets the number.
+  // Returns nullopt if no source sets the number.
   std::optional<double> number(const std::string& key) const;
   const std::vector<Setting>& settings() const { return settings_; }
   // Returns {"device": {"value": ..., "source": ...}, ...}. Each run records this object in the

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FieldRule: how base/fields.h reads and writes one field of a struct, such as its bounds.
+// FieldRule: how base/fields.h reads and writes one field of a struct. A rule may, for example, set
+// bounds.
 //
 // Contract: `+` combines several rules for one field. If both rules have a bound, the narrower
 // bound applies. A rule for a list also applies to each entry of the list.

@@ -43,7 +43,7 @@ class Fields;
 template <class T>
 concept HasFields = requires(Fields& v, T& x) { fields(v, x); };
 
-// Users of Fields do not call this namespace. It converts values to JSON and back.
+// Only the implementation of Fields uses this namespace. It converts values to JSON and back.
 namespace json_form {
 
 enum class Form { scalar, optional, list, array, map, pairs };

@@ -46,8 +46,8 @@ struct SharedBuffer {
       {};  // for a mutated tensor: the buffer from which it is initialised before each timed run
 };
 
-// A part of a buffer that the runner kept after a run. A `read` call copies it into the shared
-// memory.
+// A part of a buffer that the runner kept after a run. A `read` call copies this part into the
+// shared memory.
 struct Probe {
   std::string buffer;
   int64_t offset = 0, bytes = 0, at = 0;

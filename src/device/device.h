@@ -55,8 +55,8 @@ struct BufferBinding {
   // If the descriptor is set, a GPU device maps this memory instead of copying `bytes`. It maps
   // read-only buffers read-only.
   SharedPart shared = {};
-  // If a shared buffer is a mutated tensor: name of the buffer from which a GPU device restores its
-  // values before each timed run.
+  // For a mutated tensor in a shared buffer: name of the buffer from which a GPU device restores
+  // the tensor before each timed run.
   std::string initial = {};
 };
 
@@ -78,8 +78,8 @@ struct RunSettings {
   int64_t sample_most = 0;
   double sample_error = 0.02;
   uint64_t sample_seed = 1;
-  bool lines = false;  // count by source line
-  bool trace = false;  // report what each launch executed and stored
+  bool lines = false;  // whether to count by source line
+  bool trace = false;  // whether to report what each launch executed and stored
   // Applies if only a sample of the CTAs runs. A launch before the last step then runs all its
   // CTAs, if that takes at most this many warp instructions.
   uint64_t whole_instructions = 0;
@@ -119,9 +119,9 @@ struct LaunchTrace {
   size_t module = 0;
   int64_t ctas_total = 0, ctas_run = 0;
   double sample_error = 0;  // half the 95% confidence interval, divided by the total
-  // CTAs of the same kind have the same control flow. The numbers of kinds in the grid and of kinds
-  // without a CTA in the sample. `kinds_known` is true if the simulator classified every CTA of the
-  // grid.
+  // CTAs of the same kind have the same control flow. `kinds` counts these kinds in the grid, and
+  // `kinds_missed` the kinds without a CTA in the sample. `kinds_known` is true if the simulator
+  // classified every CTA of the grid.
   int64_t kinds = 1, kinds_missed = 0;
   bool kinds_known = true;
   double longest_cta = 0;         // warp instructions of the longest CTA, finished or not

@@ -28,10 +28,10 @@ struct GpuRates {
          convert_lanes = 0, load_store_lanes = 0;
   double l1_bytes = 0, shared_bytes = 0;
 };
-// How many clocks an instruction waits for its operand from an instruction of each type. `cta` is
-// the number of clocks to start a CTA (up to its first instruction) and to end it (from its last
-// instruction to the start of the next CTA). `dram_efficiency` is the share of the DRAM bandwidth
-// that a copy reaches.
+// Latencies in clocks: how long an instruction waits for the result of an instruction of each type.
+// `cta` is the number of clocks to start a CTA (up to its first instruction) and to end it (from
+// its last instruction to the start of the next CTA). `dram_efficiency` is the share of the DRAM
+// bandwidth that a copy reaches.
 struct GpuLatency {
   double arithmetic = 0, special = 0, shuffle = 0, shared = 0, barrier = 0, tensor = 0, global = 0,
          cta = 0;
@@ -70,15 +70,15 @@ Names<RooflineBound> enum_names(RooflineBound);
 
 // Bounds and estimates of a task's time on one GPU, computed without running anything.
 struct Roofline {
-  // No correct program is faster. The larger of the shortest launch and the time to move, at
-  // nominal bandwidth, the bytes that must cross the memory bus before the program ends.
+  // No correct program is faster. floor_ns is the larger of the shortest launch and the time to
+  // move, at nominal bandwidth, the bytes that must cross the memory bus before the program ends.
   double floor_ns = 0;
-  double reachable_ns = 0;  // time of the least bytes at the bandwidth of a copy, plus a launch
+  double reachable_ns = 0;  // time to move Work::least at the bandwidth of a copy, plus a launch
   // Estimate for the graph as written: max(compute_ns, memory_ns, shortest launch).
   double roofline_ns = 0;
   // Time of the task's FLOPs on the fastest unit that is at least as accurate as the math mode.
   double compute_ns = 0;
-  double memory_ns = 0;  // time of the least bytes at the nominal bandwidth
+  double memory_ns = 0;  // time to move Work::least at the nominal bandwidth
   RooflineBound bound_by = RooflineBound::memory;
 };
 

@@ -18,7 +18,6 @@
 
 namespace cutegen::store {
 
-// Returns the current version of the event type `type`.
 int event_version(EventType type);
 // Returns the type of a stored event. An unknown name gives a user error, because a newer cutegen
 // must have written the event.

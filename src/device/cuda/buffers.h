@@ -9,8 +9,9 @@
 // copy that use_copy() chose. A shared buffer is memory of another process, mapped without copying;
 // its owner checks the guards. The caller binds each copy of a shared buffer under its own name
 // ("y", "y#1", ...), and may name an initial buffer, whose bytes restore() copies into the shared
-// buffer. copy_back() copies the buffers without pattern that are not shared to the caller, and
-// reports an overwritten guard: "memory behind 'x' was written".
+// buffer. copy_back() copies every buffer to the caller, except shared buffers and buffers with a
+// pattern. It checks the guards of all buffers except shared ones, and reports an overwritten
+// guard: "memory behind 'x' was written".
 //
 // Example: CG_CHECK(buffers.bind(list, stream)); ... CG_TRY(auto damage, buffers.copy_back());
 #pragma once

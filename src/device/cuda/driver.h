@@ -163,7 +163,7 @@ struct Driver {
 
   std::string library;  // path of the loaded library
 
-  // "out of memory (CUDA_ERROR_OUT_OF_MEMORY)"
+  // Returns, for example, "out of memory (CUDA_ERROR_OUT_OF_MEMORY)".
   std::string text(Status status) const;
   // Turns a failed status into a world error whose message says what cutegen was doing (`what`).
   Result<void> check(Status status, const std::string& what) const;
@@ -177,6 +177,6 @@ struct Opened {
 };
 Opened open_library(const std::string& name);
 
-inline constexpr int kDynamicShared = 8;  // attribute of a function
+inline constexpr int kDynamicShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 }  // namespace cutegen::device::cuda

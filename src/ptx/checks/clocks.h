@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clocks: determines which accesses of other warps happened before the next access of a warp.
 //
-// Contract: all accesses of a warp between two synchronisations have the same number, their label.
+// Contract: a label is the number that all accesses of a warp between two synchronisations share.
 // If every barrier is for the whole CTA, all warps have the same label. Otherwise each warp has a
 // vector clock of labels, and the CTAs of a cluster share one ClockTable. ordered(w, u, label) is
 // true if the accesses of warp u with this label happened before the next access of warp w.
 //
 // peer(rank, warp) returns the number of a warp of another CTA, relative to this CTA. The clocks
-// also have entries for agents, which make asynchronous accesses. One agent per mbarrier represents
-// the copies that complete on the mbarrier. One agent per warp represents the reads of shared
-// memory by the warp's products (wgmma.mma_async). So one warp may reuse shared memory after it has
-// waited for the products of all four warps. visible(w, u, label) is true if a proxy fence lies
-// between the accesses of warp u with this label and the next access of warp w. Then the async
+// also have entries for agents, which represent asynchronous accesses. One agent per mbarrier
+// represents the copies that complete on the mbarrier. One agent per warp represents the reads of
+// shared memory by the warp's products (wgmma.mma_async). So one warp may reuse shared memory after
+// it has waited for the products of all four warps. visible(w, u, label) is true if a proxy fence
+// lies between the accesses of warp u with this label and the next access of warp w. Then the async
 // proxy sees the accesses of u.
 //
 // Example: clocks.arrive(w, id); ... all have arrived: clocks.leave(w, id); clocks.clear(id);
@@ -29,7 +29,7 @@ namespace cutegen::ptx {
 // The memory for which a proxy fence orders accesses.
 enum class ProxyFence : uint8_t { shared, global };
 
-// The vector clocks of all warps of a CTA or cluster, followed by the clocks of the agents.
+// The vector clocks of all warps of a CTA or cluster, then the labels of the agents.
 class ClockTable {
  public:
   // For each warp or agent, the last label whose accesses are known to have happened before. If a
@@ -57,10 +57,10 @@ class ClockTable {
   void forget(Known& k) const;
   Known& barrier(uint64_t number) { return barriers_[number]; }
   Known& place(uint64_t key) { return places_[key]; }
-  // The clocks of an mbarrier. The key of an mbarrier is its address in shared memory plus the rank
-  // of its CTA.
+  // The clocks of an mbarrier. The key of an mbarrier is its address in shared memory combined with
+  // the rank of its CTA.
   struct PhaseClock {
-    Known now, done;  // accesses before the arrivals of this phase, and of all completed phases
+    Known now, done;  // now: for arrivals in this phase; done: for all completed phases
     int agent = 0;
   };
   PhaseClock& mbarrier(uint64_t key) { return mbarriers_[key]; }
@@ -98,7 +98,6 @@ class Clocks {
   }
   // Returns the number by which this CTA refers to a warp or an agent of the CTA with this rank.
   int peer(size_t rank, int warp) const { return (int(rank) - rank_) * warps_ + warp; }
-  // Returns the rank of the CTA that contains the warp.
   int rank_of(int warp) const { return (first_ + warp) / warps_; }
   int first() const { return first_; }
   bool is_agent(int other) const {
@@ -119,8 +118,8 @@ class Clocks {
   void arrive(int warp, int barrier) { table_->give(first_ + warp, table_->barrier(at(barrier))); }
   void leave(int warp, int barrier) { table_->take(first_ + warp, table_->barrier(at(barrier))); }
   void clear(int barrier) { table_->forget(table_->barrier(at(barrier))); }
-  // A warp releases to or acquires from an address in this CTA's shared memory. For the cluster's
-  // barrier, the address is kClusterPlace.
+  // release() and acquire() order warps through an address in this CTA's shared memory, or through
+  // kClusterPlace for the barrier of the cluster.
   void release(int warp, uint64_t place) { table_->give(first_ + warp, table_->place(key(place))); }
   void acquire(int warp, uint64_t place) { table_->take(first_ + warp, table_->place(key(place))); }
 

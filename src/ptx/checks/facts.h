@@ -15,7 +15,6 @@
 
 namespace cutegen::ptx {
 
-// The kinds of access that the checks distinguish.
 enum class Touch : uint8_t { read, write, atomic };
 inline Touch touch_of(const Inst& in) {
   return in.op == Op::load ? Touch::read : in.op == Op::store ? Touch::write : Touch::atomic;

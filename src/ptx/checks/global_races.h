@@ -5,10 +5,10 @@
 // synchronisations. Each granule (checks/facts.h) of a writable buffer stores the epochs of its
 // last write and read. Accesses of earlier launches never conflict. The check treats two CTAs as
 // ordered if one CTA acquires after the other CTA has released, at any address. So it may miss a
-// race, but it never reports a correct protocol. Volatile or acquiring loads and atomics that
-// return a value acquire. Fences at GPU scope and releasing atomics or stores release. A relaxed
-// atomic or a volatile store alone does not order accesses of other CTAs, but it orders the warps
-// of its own CTA.
+// race, but it never reports a race in a correct protocol. Volatile or acquiring loads and atomics
+// that return a value count as acquires. Fences at GPU scope and releasing atomics or stores count
+// as releases. A relaxed atomic or a volatile store alone does not order accesses of other CTAs,
+// but it orders the warps of its own CTA.
 //
 // Example: if (uint32_t bad = races.touch(access, shadow, base)) blame(races.other());
 #pragma once

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards: all checks of one CTA. LaunchHazards: the state that the CTAs of a launch share.
+// Hazards: the race checks and the checks for undefined values of one CTA. LaunchHazards: the state
+// of these checks that the CTAs of a launch share.
 //
 // Contract: a CTA has a Hazards object if the launch checks for races or undefined values.
 // CtaChecks (ptx/units) uses this object before each access. LaunchHazards must outlive the CTAs.
@@ -50,8 +51,8 @@ struct Hazards {
   void fence(int warp, uint8_t kind);
 
   // The last execution of a shared memory instruction by a warp. If the next execution has the same
-  // key, it accesses the same words. The check then skips words that were written, because a
-  // written word stays written.
+  // key (the first four fields), it accesses the same words. The check then skips words that were
+  // written, because a written word stays written.
   struct Seen {
     uint32_t low = 0, high = 0, bits = 0, second = 0;  // the key
     uint32_t lanes = 0;                                // 0: no execution yet

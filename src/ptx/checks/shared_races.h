@@ -32,7 +32,7 @@ class SharedRaces {
 
   struct Party {
     int warp = -1, lane = -1;  // lane -1: some lane of the warp
-    int32_t pc = -1;           // -1: no longer known
+    int32_t pc = -1;           // pc of the access; -1: no longer known
     bool wrote = false;
     // A cp.async.bulk made the access. Then `warp` is the number of an agent (clocks.h).
     bool is_copy = false;
@@ -97,7 +97,8 @@ class SharedRaces {
   template <class F>
   void each_granule(uint64_t from, uint64_t to, F f) const;
 
-  static constexpr int kChunkShift = 4, kBlockShift = 6;  // of bytes, of granules
+  // log2 of the bytes in a chunk, of the granules in a block
+  static constexpr int kChunkShift = 4, kBlockShift = 6;
   const HazardFacts& facts_;
   const Clocks& clocks_;
   size_t warps_, granules_;
@@ -114,7 +115,7 @@ class SharedRaces {
   // Other barriers: the last read by a warp of another CTA. May be empty.
   std::vector<uint64_t> peer_reads_;
   mutable std::vector<uint32_t> ordered_reads_;  // Ordered::reads
-  std::vector<Trace> traces_;                    // one entry for each warp and access
+  std::vector<Trace> traces_;                    // one entry per warp and numbered access
   std::vector<PeerTrace> peers_;                 // one entry per number in the ClockTable
   size_t low_ = 0, high_ = 0;  // range of granules accessed since the last barrier
 };

@@ -23,7 +23,8 @@ class Barriers {
   bool arrive(Warp& w, const Inst& in, uint32_t mask);
   // Call this function when a warp has ended, because a barrier may now be complete.
   bool recheck();
-  // "at barrier 0, line 12 (bar.sync 0), which 64 of all 128 threads have reached"
+  // Returns, for example, "at barrier 0, line 12 (bar.sync 0), which 64 of all 128 threads have
+  // reached"
   std::string describe(const Warp& waiting) const;
 
  private:

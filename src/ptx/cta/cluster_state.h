@@ -63,7 +63,7 @@ class ClusterState {
   const int64_t unit;  // index of the cluster in the grid
   // For the race checks of all CTAs in the cluster. The first CTA creates this table.
   std::shared_ptr<ClockTable> clocks;
-  CtaWork work;  // sum over the CTAs that have ended
+  CtaWork work;  // total work of the CTAs that have ended
 
  private:
   int64_t count(bool arrived_only) const;

@@ -33,7 +33,7 @@ class CtaKinds {
  private:
   bool known_ = true;
   std::vector<uint32_t> kind_of_;     // by CTA; empty if all CTAs have the same kind
-  std::vector<int64_t> sizes_ = {0};  // CTAs of each kind
+  std::vector<int64_t> sizes_ = {0};  // number of CTAs of each kind
 };
 
 }  // namespace cutegen::ptx

@@ -53,7 +53,7 @@ struct CtaState {
   void report(const Warp& w, int lane, Finding found);
   // Adds the instruction, CTA and thread to a finding, and returns it without reporting it.
   Finding located(const Warp& w, int lane, Finding found) const;
-  // "line 12 (bar.sync 1, 64)"
+  // Returns, for example, "line 12 (bar.sync 1, 64)".
   std::string place(int32_t pc) const;
   // Returns the grid index of the CTA with this rank in the cluster. -1: this CTA.
   std::array<int64_t, 3> place_of(int rank_in_cluster) const;

@@ -21,9 +21,9 @@
 
 namespace cutegen::ptx {
 
-// Used if only a sample of the CTAs runs and the CTAs take tiles from a counter in memory. A pull
-// is one atomic addition to this counter. Before each pull, the simulator advances the counter by
-// the pulls of the omitted CTAs.
+// A launch uses `Pulls` if only a sample of its CTAs runs and the CTAs take tiles from a counter in
+// memory. A pull is one atomic addition to this counter. Before each pull, the simulator advances
+// the counter by the pulls of the omitted CTAs.
 struct Pulls {
   struct Word {
     std::array<std::byte, 8> first{};  // value of the counter when the launch began
@@ -57,13 +57,13 @@ struct Job {
   // First epoch (race-check id, checks/global_races.h) of the earlier launches that may still run.
   // 0: all earlier launches have ended.
   uint32_t unsettled = 0;
-  std::atomic<bool> waited{false};  // some warp has waited for the earlier launches
+  std::atomic<bool> waited{false};  // whether some warp has waited for the earlier launches
   Order order = Order::in_order;
   uint64_t order_seed = 1;
   // If set, a warp yields each time it takes a tile from a counter, so that all CTAs advance
   // equally.
   bool fair = false;
-  // Set if only a sample of the CTAs runs and the CTAs take tiles from a counter.
+  // nullptr unless only a sample of the CTAs runs and the CTAs take tiles from a counter.
   std::unique_ptr<Pulls> pulls;
 
   // In the next functions, `unit` is the index of a cluster in the grid, or of a CTA if there are

@@ -26,8 +26,8 @@ class MbarrierPhases {
   bool valid_address(Warp& w, uint32_t mask, const AddressSummary& sum, const uint64_t* at);
   // Checks that an initialised mbarrier is at the address.
   bool live(const Warp& w, int lane, const CtaState& owner, uint64_t at);
-  // Checks the mbarrier of a bulk copy. Calls both functions above, and checks that the async proxy
-  // sees the initialised mbarrier.
+  // Checks the mbarrier of a bulk copy. Calls valid_address() and live(), and checks that the async
+  // proxy sees the initialised mbarrier.
   bool ready(Warp& w, int lane, const CtaState& owner, uint64_t at);
   // Call complete() when a copy has delivered `bytes` bytes.
   bool complete(const Warp& w, int lane, CtaState& owner, uint64_t at, int64_t bytes);

@@ -19,7 +19,7 @@ inline constexpr int kAtWgmmaWait = -3, kAtClusterBarrier = -4, kAtRegisters = -
 struct Split {
   int32_t pc = 0;
   uint32_t mask = 0;
-  bool blocked = false;  // waits for other lanes of the warp
+  bool blocked = false;  // whether the split waits for other lanes of the warp
 };
 
 struct Warp {
@@ -35,9 +35,9 @@ struct Warp {
   // successive polls of this address, with no other load and no store between them
   uint32_t spins = 0;
   uint64_t polled_at = 0;  // value of `executed` at the last poll
-  uint64_t polled = 0;     // instructions spent in polling loops
-  // How long the warp slept. If it waited at a barrier for a warp that slept longer, the sleep of
-  // that warp.
+  uint64_t polled = 0;     // number of instructions in polling loops
+  // How long the warp slept. When warps meet at a barrier, all of them take the longest of their
+  // values.
   double slept_ns = 0;
   Split current, others[32];
 

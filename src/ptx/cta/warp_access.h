@@ -38,7 +38,6 @@ inline AddressSummary summarize(const uint64_t* at, uint32_t mask) {
   return s;
 }
 
-// Builds a WarpAccess for the lanes in the mask `lanes`.
 inline WarpAccess access_of(Warp& warp, const Inst& in, uint32_t lanes, const uint64_t* at) {
   return {.warp = warp, .in = in, .mask = lanes, .sum = summarize(at, lanes), .at = at};
 }

@@ -33,7 +33,6 @@ class WarpgroupSteps {
   const Step* execute(int warp, const Step& step);
   // Returns the next step of `warp` if another warp has already executed it; otherwise nullptr.
   const Step* missed(int warp) const;
-  // Returns the number of steps that the warp has executed.
   uint64_t executed(int warp) const { return at_[size_t(warp)]; }
   bool together() const;
   bool too_far() const { return steps_.size() > kMost; }
@@ -41,7 +40,7 @@ class WarpgroupSteps {
  private:
   static constexpr size_t kMost = size_t{1} << 20;
   std::deque<Step> steps_;
-  uint64_t first_ = 0;  // number of the step steps_[0]
+  uint64_t first_ = 0;  // sequence number of steps_[0]
   std::array<uint64_t, kWarps> at_{};
   Step other_;
 };

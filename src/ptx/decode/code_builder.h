@@ -26,7 +26,6 @@ struct Slot {
   int size = 0;  // bytes per lane; 0: predicate
 };
 
-// The guard of an instruction.
 struct Guard {
   int32_t slot = -1;
   bool negated = false;

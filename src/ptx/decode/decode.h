@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes a parsed function into a Program.
+// Decodes a parsed PTX function into a `Program`, which the simulator can run.
 //
-// Contract: an unknown opcode or form becomes an instruction that ends the launch as `unsupported`
-// when a warp executes it. An undeclared name or an operand of the wrong size gives a user error.
+// Contract: an unknown variant of an opcode becomes an instruction that ends the launch as
+// `unsupported` when a warp executes it. An undeclared name or an operand of the wrong size gives a
+// user error.
 //
 // Example: CG_TRY(Program p, decode(module, function));
 #pragma once

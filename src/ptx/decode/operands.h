@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operands: maps the operands of a function's statements to places in the register file (`Slot`).
 //
-// Contract: a name is searched in the scopes of `frame` that contain the current statement of
-// `code`, then in the module. An operand of the wrong size or form gives a user error.
+// Contract: Operands searches for a name in the scopes of `frame` that contain the current
+// statement of `code`, then in the module. An operand of the wrong size or form gives a user error.
 //
 // Example: CG_TRY(Slot a, ops.source(s.operands[1], 4, "u32"));
 #pragma once
@@ -21,10 +21,10 @@ struct Frame {
   const Function* f = nullptr;
   int depth = 0;  // 0: the entry
   std::map<std::pair<int, std::string_view>, Slot> registers;
-  std::map<const Variable*, int64_t> places;  // local and parameter variables
+  std::map<const Variable*, int64_t> places;  // offsets of local and parameter variables
   // Offsets in local memory of the parameters of an inlined function.
   std::map<std::string_view, int64_t> parameters;
-  std::vector<int32_t> first;  // statement -> first instruction
+  std::vector<int32_t> first;  // by statement: index of its first instruction
   std::vector<std::pair<size_t, std::pair<int, std::string_view>>> branches;  // code, scope, label
   std::vector<size_t> returns;  // branches to the end of the inlined function
 };

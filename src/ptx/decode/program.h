@@ -94,12 +94,12 @@ struct Program {
   std::vector<SourceLine> lines;
   std::vector<ConstantSlot> constants;
   std::vector<SpecialSlot> specials;
-  std::vector<SlotRange> registers;  // in the order of their offsets
+  std::vector<SlotRange> registers;  // registers of the kernel, sorted by offset
   std::vector<SlotRange> zeroed;     // registers that may be read before they are written
   bool watch_zeroed = false;         // whether Inst::watched is set for accesses to `zeroed`
   std::vector<std::vector<int32_t>> tables;  // branch targets of brx.idx
   std::vector<std::string> messages;         // messages of unsupported instructions
-  std::vector<WgmmaOp> wgmmas;  // Inst::target of a wgmma.mma_async is an index into it
+  std::vector<WgmmaOp> wgmmas;  // Inst::target of a wgmma.mma_async is an index into this vector
   // Inst::list points into one of these lists
   std::vector<std::shared_ptr<const std::vector<int32_t>>> lists;
   // An instruction reads the registers effects[begin, writes), and writes effects[writes, end).

@@ -2,9 +2,8 @@
 // Cta: runs one CTA of a launch at a time. A host thread may own several Cta objects and run them
 // alternately.
 //
-// Contract: turn() runs each warp that can run for a limited number of instructions. If turn()
-// returns `ended`, begin() may start another CTA. If it returns `failed`, do not use the object
-// again.
+// Contract: turn() runs each runnable warp for a limited number of instructions. If turn() returns
+// `ended`, begin() may start another CTA. If it returns `failed`, do not use the object again.
 //
 // Example: Cta cta(job); cta.begin(index, counting); while (cta.turn() == Cta::Turn::going) {}
 #pragma once

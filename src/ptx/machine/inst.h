@@ -37,7 +37,7 @@ enum class Op : uint8_t {
   print,
   assert_fail,
   clock,
-  matrix,        // mma, movmatrix: Inst::masked executes the whole warp
+  matrix,        // mma, movmatrix: Inst::masked executes all 32 lanes
   load_matrix,   // loads rows from shared memory; Inst::masked distributes them
   store_matrix,  // Inst::masked gathers rows, then stores them to shared memory
   async_copy,

@@ -161,7 +161,7 @@ struct Counters {
   // special function units.
   uint64_t issue_slots = 0, special_slots = 0;
   std::map<std::string, uint64_t> by_kind;  // "fma", "sfu", "ld_global", "st_shared", ...
-  std::map<std::string, uint64_t> by_pipe;  // by the names in ptx/model/pipes.h
+  std::map<std::string, uint64_t> by_pipe;  // keys: pipe names from ptx/model/pipes.h
   // FLOPs by type of the operands: "bf16" for mma, "wgmma_bf16" for wgmma.
   std::map<std::string, uint64_t> tensor_flops;
   uint64_t global_load_requests = 0, global_load_sectors = 0, global_load_bytes = 0,
@@ -212,14 +212,14 @@ struct LaunchReport {
   // half the 95% confidence interval, divided by the total; 0 if every CTA ran
   double sample_error = 0;
   std::map<std::string, double> sample_errors;  // "instructions", "sectors", "wavefronts"
-  // CTAs of one kind have the same control flow (ptx/cta/cta_kinds.h). The numbers of kinds in a
-  // sampled grid and of kinds without a CTA in the sample. `kinds_known` is false if the grid was
-  // too large to classify each CTA.
+  // CTAs of one kind have the same control flow (ptx/cta/cta_kinds.h). `kinds` counts these kinds
+  // in a sampled grid, and `kinds_missed` the kinds without a CTA in the sample. `kinds_known` is
+  // false if the grid was too large to classify each CTA.
   int64_t kinds = 1, kinds_missed = 0;
   bool kinds_known = true;
   // Modelled clocks of the first warp of the longest CTA, if this warp ran alone. A `Chain`
   // (ptx/model/chain.h) computes the clocks of one warp. The simulator multiplies them by the ratio
-  // of the instruction counts of the two CTAs. 0: there was no Chain.
+  // of the instruction counts of the longest CTA and of this warp's CTA. 0: there was no Chain.
   double chain_clocks = 0;
   // The longest and the mean time that a CTA sleeps in nanosleep. Sleep in a polling loop does not
   // count.

@@ -108,7 +108,6 @@ class Counting {
   CtaWork* work_ = nullptr;
 };
 
-// The sums over all host threads.
 struct Totals {
   std::vector<Executed> executed;
   std::vector<InstCounts> counts;

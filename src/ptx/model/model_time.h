@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time model. It computes the time of a launch on a GPU, and the resource that limits it, from
-// the counters of the launch.
+// Time model: computes the time of a launch on a GPU, and the resource that limits it, from the
+// counters of the launch.
 //
 // Contract: the time is a smooth maximum of the times that each pipe and each memory level would
 // take alone, plus the cost of a launch. The model computes pipe times for the busiest SM, which
-// runs ceil(CTAs / SMs) CTAs, and the times of L2 and DRAM for the whole chip. For each buffer,
-// DRAM loads the loaded sectors once and stores the stored sectors once, each at most the size of
-// the buffer. If the data of the resident CTAs do not fit in L2, the model adds repeated loads. The
+// runs ceil(CTAs / SMs) CTAs, and the times of L2 and DRAM for the whole chip. For each buffer, the
+// DRAM traffic is the loaded sectors plus the stored sectors; neither part exceeds the size of the
+// buffer. If the data of the resident CTAs do not fit in L2, the model adds repeated loads. The
 // latency term is the time of one warp (ptx/model/chain.h) times the number of waves. Without a
 // Chain, the counters give an estimate of this time. Except in the latency term, more instructions,
 // wavefronts or bytes never make a launch faster. The number of registers is an estimate from the
@@ -25,7 +25,7 @@ namespace cutegen::ptx {
 
 struct Occupancy {
   double resident_ctas = 0;    // per SM
-  double share = 0;            // resident warps / warps that an SM can hold
+  double share = 0;            // resident warps divided by the warps that an SM can hold
   std::string limited_by;      // "registers", "shared memory", "threads", "blocks", "grid"
   double waves = 0, tail = 0;  // `tail` is the share of the last wave that is filled
   double registers = 0;        // estimated registers per thread, as a GPU allocates them

@@ -85,7 +85,7 @@ class BulkCopies {
 
  private:
   std::deque<BulkCopy> copies_;
-  std::vector<uint64_t> committed_;  // number of groups, by thread
+  std::vector<uint64_t> committed_;  // number of committed groups, by thread
 };
 
 template <class F>

@@ -141,7 +141,7 @@ inline uint32_t to_narrow(float x, const Narrow& f, uint8_t mode, bool satfinite
   }
   const int least = 1 - bias;  // smallest exponent of normal numbers
   int drop = 23 - f.mantissa_bits + (exponent < least ? least - exponent : 0);
-  // if all bits drop out, the value is below half of the last place
+  // these initial values apply if x is less than half of the smallest number
   uint32_t kept = 0, lost = 1, half = 2;
   if (drop <= 24) {
     kept = mantissa >> drop, half = 1u << (drop - 1);

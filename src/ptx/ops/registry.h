@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registry: each instruction handler file (ptx/handlers) registers its functions here, under the
-// names of instruction forms (ptx/decode/forms.h). This header has no inline functions (see
+// names of instruction forms (ptx/decode/forms.h). This header has only plain declarations (see
 // inst.h).
 //
 // Example: void add_integer(Registry& r) { r.add("add", "s32", "www", full, masked, kind, 0); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// wgmma.mma_async: computes the part of D = A * B + D that one warp computes, 16 of the 64 rows.
+// wgmma.mma_async: computes one warp's part (16 of the 64 rows) of D = A * B + D.
 //
 // Contract: one wgmma.mma_async uses 32 bytes of each row of A and of each column of B, contiguous
 // along k. So K is 8, 16 or 32, depending on the type. The PTX ISA defines which register holds
@@ -45,7 +45,7 @@ struct WgmmaProduct {
   std::byte* columns = nullptr;
   bool has_columns = false;
   std::byte* registers = nullptr;  // of the warp
-  const int32_t* d = nullptr;      // slots of the accumulators
+  const int32_t* d = nullptr;      // register offsets of the accumulators
   int n = 0;
   bool clear = false;     // scale-d is false, so D = A * B
   bool negate = false;    // whether exactly one of A and B is negated

@@ -40,7 +40,7 @@ struct Statement {
 struct Variable {
   std::string_view name, type;  // type without its dot: "b8", "f32"
   Space space = Space::global;
-  int64_t align = 1, element = 1, count = 1;  // bytes of an element, elements
+  int64_t align = 1, element = 1, count = 1;  // bytes per element; number of elements
   bool is_extern = false, is_array = false;
   bool is_register = false;      // a parameter of a function that is passed in a register
   std::string_view initializer;  // the text between = and ;
@@ -56,7 +56,7 @@ struct RegisterRange {
 struct Scope {
   int parent = -1;
   std::unordered_map<std::string_view, RegisterRange> registers;
-  std::unordered_map<std::string_view, size_t> labels;     // index of the next statement
+  std::unordered_map<std::string_view, size_t> labels;     // index of the statement after the label
   std::unordered_map<std::string_view, size_t> variables;  // index into Function::variables
   std::unordered_map<std::string_view, std::vector<std::string_view>> branch_targets;
 };

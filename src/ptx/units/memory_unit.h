@@ -20,7 +20,6 @@ class MemoryUnit {
  public:
   MemoryUnit(CtaState& cta, WarpScheduler& scheduler, CtaChecks& checks)
       : cta_(cta), scheduler_(scheduler), checks_(checks), addresses_(forms().addresses) {}
-  // Executes a load, store or atomic.
   bool access(Warp& w, const Inst& in, uint32_t mask);
   // Writes the bytes of a completed cp.async to shared memory. Other copies in flight may write the
   // same bytes.
