@@ -2,8 +2,9 @@
 // Content hashes (SHA-256) for the ids that cutegen keeps on disk (program_id, build_id, blobs).
 //
 // Contract: a hash is text of 64 lower-case hex digits. Hasher::field prefixes each field with its
-// length, so ("ab","c") and ("a","bc") differ. Example: auto id =
-// Hasher{}.field("plan").field(text).hex();
+// length, so ("ab","c") and ("a","bc") differ.
+//
+// Example: auto id = Hasher{}.field("plan").field(text).hex();
 #pragma once
 
 #include <cstddef>

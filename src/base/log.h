@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log lines to stderr: "cutegen: warning: ...". Progress and results are not log messages.
+// Writes log lines to stderr: "cutegen: warning: ...". Progress and results are not log messages.
 //
 // Contract: thread-safe. CUTEGEN_LOG sets the level (debug, info, warning, error; default warning).
-// Sanitise text from outside cutegen before you log it (base/text.h). Example: log_warning("no GPU:
-// {}", why);
+// Sanitise text from outside cutegen before you log it (base/text.h).
+//
+// Example: log_warning("no GPU: {}", why);
 #pragma once
 
 #include <fmt/format.h>

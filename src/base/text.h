@@ -4,6 +4,7 @@
 //
 // Contract: sanitize removes terminal escapes and control characters except tabs and newlines,
 // repairs UTF-8, and cuts the text at `limit` bytes. It appends "... [cut]" to a text that it cuts.
+//
 // Example: sanitize(log, 4096);
 #pragma once
 

@@ -3,6 +3,7 @@
 //
 // Contract: SimDevice obeys the contract of `Device` (device.h). Every bind() resets the global
 // variables of the modules.
+//
 // Example:
 //   auto device = std::make_unique<SimDevice>("sim:h200", gpu);
 #pragma once

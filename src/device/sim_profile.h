@@ -3,6 +3,7 @@
 //
 // Contract: docs/profile.md defines the names. The names of modelled times begin with
 // "modelled_ns.". The profile lists the most expensive source lines, at most 64.
+//
 // Example:
 //   kernels.push_back(sim_profile("relu", report, time));
 #pragma once

@@ -3,6 +3,7 @@
 //
 // Contract: require_local_disk() asks the operating system for the file system of an existing
 // folder.
+//
 // Example: CG_CHECK(require_local_disk("runs"));
 #pragma once
 

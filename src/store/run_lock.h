@@ -3,8 +3,9 @@
 // even after a crash.
 //
 // Contract: take() never blocks. If another process holds the lock, the error names its pid. held()
-// tests the lock without taking it. Example: CG_TRY(RunLock lock, RunLock::take(dir,
-// "20261121-k3v9qa"));
+// tests the lock without taking it.
+//
+// Example: CG_TRY(RunLock lock, RunLock::take(dir, "20261121-k3v9qa"));
 #pragma once
 
 #include <filesystem>

@@ -55,7 +55,7 @@ struct Location {
 };
 inline constexpr int kDescriptor = 1;  // POSIX file descriptor, for sharing
 struct AllocationProperties {
-  int type = 1;          // pinned on the device
+  int type = 1;          // CU_MEM_ALLOCATION_TYPE_PINNED
   int handle_types = 0;  // kDescriptor: shareable
   Location location;
   void* reserved = nullptr;

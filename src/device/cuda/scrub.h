@@ -38,7 +38,7 @@ class Scrubber {
   struct Kernel {
     const char* name;
     const char* what;
-    unsigned blocks, threads;  // per SM; per block
+    unsigned blocks, threads;  // blocks per SM; threads per block
     Handle function = nullptr;
   };
   void miss(const char* what);

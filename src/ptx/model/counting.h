@@ -24,7 +24,7 @@ namespace cutegen::ptx {
 struct Executed {
   uint64_t runs = 0, lanes = 0;  // warp instructions, and the sum of their active lanes
 };
-// The memory accesses and control flow of one instruction.
+// Counts of the memory accesses and control flow of one instruction.
 struct InstCounts {
   uint64_t requests = 0, sectors = 0, bytes = 0, l1_hits = 0;  // global
   uint64_t shared_requests = 0, wavefronts = 0, least = 0;     // shared

@@ -76,7 +76,6 @@ class CopiesInFlight {
   // Call arrives() after take() has returned `copy`, and before writing its words to shared memory.
   void arrives(const AsyncCopy& copy);
   void clear();
-  // Returns whether a copy will write one of the bytes [from, to).
   bool touches(uint64_t from, uint64_t to) const;
   // Returns a copy that will write one of the bytes [from, to), or nullptr.
   const AsyncCopy* find(uint64_t from, uint64_t to) const;

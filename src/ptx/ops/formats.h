@@ -3,6 +3,7 @@
 // instruction handlers (ptx/handlers) include this header.
 //
 // Contract: half_rn() and bfloat_rn() round to nearest even. They convert every NaN to 0x7fff.
+//
 // Example: uint16_t one = half_rn(1.f);  // 0x3c00
 #pragma once
 

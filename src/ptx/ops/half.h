@@ -3,6 +3,7 @@
 //
 // Contract: to_half() and to_bfloat() round to nearest even in one step. They convert every NaN to
 // 0x7fff.
+//
 // Example: uint16_t one = to_half(1.0);  // 0x3c00
 #pragma once
 

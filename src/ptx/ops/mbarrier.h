@@ -4,9 +4,9 @@
 // Contract: see "Parallel Synchronization and Communication Instructions: mbarrier" in the PTX ISA.
 // The simulator stores the state of an mbarrier in an `Mbarrier`, not in the bytes of shared
 // memory. A phase completes when no arrival and no byte is outstanding. Phase n has the parity n %
-// 2. If the ISA leaves an operation undefined, the function returns a text with the reason and
-// changes nothing. Otherwise it returns nullptr. ptx/checks/clocks.h defines how mbarriers order
-// memory accesses.
+// 2. If the ISA leaves an operation undefined, expect(), complete(), arrive() and increment()
+// return the reason and change nothing. Otherwise they return nullptr. ptx/checks/clocks.h defines
+// how mbarriers order memory accesses.
 //
 // Example: if (const char* wrong = b.arrive(1)) report(wrong); if (b.settle()) wake(address);
 #pragma once

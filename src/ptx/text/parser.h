@@ -2,7 +2,8 @@
 // Parser of PTX modules.
 //
 // Contract: malformed text gives a user error that names the PTX line. An unknown directive gives
-// an `unsupported` error. The parser limits recursion and counts. The text must outlive the result.
+// an `unsupported` error. The parser limits the nesting of blocks and the number of registers,
+// scopes and bytes that a function declares. The text must outlive the result.
 //
 // Example: CG_TRY(ParsedModule m, parse_module(text));
 #pragma once
