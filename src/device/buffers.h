@@ -17,8 +17,8 @@ namespace cutegen::device {
 struct RunBuffer {
   std::string name;
   int64_t bytes = 0;
-  // Offset in the shared memory. -1: a large buffer of the simulator, for which the runner only
-  // reserves addresses.
+  // Offset in the shared memory. -1: a large buffer of the simulator, which has no memory of its
+  // own.
   int64_t offset = -1;
   bool read_only = false;
   BufferContent content = BufferContent::data;

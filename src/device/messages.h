@@ -5,7 +5,7 @@
 // fields() function of the message. If a call fails, the reply is {"error": ...} (wire/channel.h).
 // Some calls carry file descriptors: `load` carries the memory with the texts of the modules,
 // `share` one descriptor per buffer, and `run` the shared memory and the small memory file onto
-// which the runner maps large outputs.
+// which the runner maps large writable buffers.
 //
 // Example: CG_TRY(auto call, read_json<device::LoadCall>(frame.body));
 #pragma once

@@ -53,8 +53,7 @@ class Buffers {
   // Restores the initial values of a tensor that the program mutates, in the copy that use_copy()
   // chose.
   Result<void> restore(const std::string& name, Handle stream);
-  // Copies the buffers to the caller's memory. Returns a message about the first overwritten guard,
-  // or an empty string.
+  // Returns a message about the first overwritten guard, or an empty string.
   Result<std::string> copy_back();
   Result<void> read(const std::string& name, int64_t offset, std::span<std::byte> out) const;
 

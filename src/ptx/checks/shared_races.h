@@ -76,7 +76,7 @@ class SharedRaces {
   // Caches which labels are ordered before one access, because most granules of an access have the
   // same labels.
   struct Ordered {
-    uint64_t cells[kKnown] = {};  // by writer; see place_of()
+    uint64_t cells[kKnown] = {};  // by writer; see place_of() in shared_races.cpp
     uint64_t peer = 0;
     size_t chunk = SIZE_MAX;  // the chunk whose product_reads_ are ordered
     uint32_t* reads;  // labels up to this one are ordered; by warp, then by agent of products

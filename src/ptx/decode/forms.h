@@ -2,10 +2,10 @@
 // The table of arithmetic forms. A form is an opcode with a type, such as "add.f32". The table has
 // its handlers and operand types.
 //
-// Contract: the handlers of "add.f32" ignore rounding, ftz and saturation. The variant "add.f32+"
-// obeys these flags. A signature has one letter for the destination, then one letter for each
-// source: h, w, d for integers of 16, 32, 64 bits; H for 16-bit floats; f for f32; F for f64; p for
-// predicates.
+// Contract: the form "add.f32" is for statements without rounding mode, ftz and saturation. The
+// variant "add.f32+" obeys these flags. A signature has one letter for the destination, then one
+// letter for each source: h, w, d for integers of 16, 32, 64 bits; H for 16-bit floats; f for f32;
+// F for f64; p for predicates.
 //
 // Example: if (const Form* f = forms().find("mul.wide.s32")) inst.full = f->full;
 #pragma once

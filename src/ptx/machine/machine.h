@@ -90,8 +90,8 @@ struct LaunchConfig {
 
 // The order in which CTAs start and warps run. `in_order` starts with the lowest index and runs
 // each warp as long as possible. `reversed` starts with the highest index, among CTAs that the GPU
-// could hold at once. `mixed` is random, and also switches warps at fences, atomics, volatile
-// accesses and barriers.
+// could hold at once. `mixed` is random, and may switch warps at fences, atomics, volatile accesses
+// and barriers.
 enum class Order { in_order, reversed, mixed };
 
 // Checks that a caller may turn off. A launch always checks bounds and alignment, and that the

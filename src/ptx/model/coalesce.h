@@ -9,8 +9,8 @@
 // the largest number of distinct words that the group accesses in one bank. If lanes n and n^1 of a
 // load have the same address for every n, or lanes n and n^2 do, the load returns half as much
 // data, and its groups are twice as large (NVIDIA's developer forum, thread 77228;
-// docs/measurements/profiles.md). Atomics take one wavefront per lane. For local memory, the
-// hardware stores word k of all 32 lanes contiguously.
+// docs/measurements/profiles.md). For an atomic, lanes that access the same word count separately.
+// For local memory, the hardware stores word k of all 32 lanes contiguously.
 //
 // Example: Wavefronts w = wavefronts_of(summary, at, mask, 4, SharedUse::load);
 #pragma once

@@ -63,7 +63,7 @@ class Counting {
   // Returns an array by pc, or nullptr if the counters are off.
   Executed* executed() { return executed_.empty() ? nullptr : executed_.data(); }
   // `pc` is the instruction that made the access. `in` describes the access. It may differ from the
-  // instruction at `pc`, for example for ldmatrix.
+  // instruction at `pc`, for example for ldmatrix or cp.async.
   void global(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
               const uint64_t* at, size_t buffer);
   void shared(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
