@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Config: the settings of the command line tool. Each setting remembers where its value comes from.
 //
-// Contract: flag > environment (CUTEGEN_DEVICE) > ./cutegen.toml > the user's file
-// (~/.config/cutegen/config.toml) > default. An unknown key, a wrong type or a value out of range
-// is a user error that names the place. load() validates every value; Config keeps them as text.
+// Contract: the first source that sets a key wins, in this order: flag, environment variable
+// (CUTEGEN_DEVICE), ./cutegen.toml, the user's file (~/.config/cutegen/config.toml), default. An
+// unknown key, a wrong type or a value out of range causes a user error that names the source.
+// load() validates every value. Config stores all values as text.
 //
 // Example:
 //   CG_TRY(Config c, Config::load({.flags = {{"device", "sim:a100"}}}));
@@ -23,10 +24,11 @@
 namespace cutegen {
 
 struct ConfigSources {
-  std::map<std::string, std::string> flags = {};                       // by key, such as "device"
+  std::map<std::string, std::string> flags = {};  // values by the name of the setting
   std::optional<std::map<std::string, std::string>> environment = {};  // default: the process's
   std::filesystem::path project_file = "cutegen.toml";                 // need not exist
-  std::filesystem::path user_file = {};  // default: $XDG_CONFIG_HOME or ~/.config
+  // default: cutegen/config.toml in $XDG_CONFIG_HOME or ~/.config
+  std::filesystem::path user_file = {};
 };
 
 class Config {
@@ -39,15 +41,16 @@ class Config {
   };
   static Result<Config> load(const ConfigSources& sources);
 
-  // `key` must be one of settings(), and the accessor must match its declared type.
+  // `key` must name one of settings(), and the accessor must match the type of this setting.
   const Setting& setting(const std::string& key) const;
   const std::string& text(const std::string& key) const { return setting(key).value; }
   int64_t integer(const std::string& key) const;
   bool boolean(const std::string& key) const;
-  // nullopt if no source sets the number.
+  // Returns nullopt if no source sets the number.
   std::optional<double> number(const std::string& key) const;
   const std::vector<Setting>& settings() const { return settings_; }
-  // {"device": {"value": ..., "source": ...}, ...}. The first event of a journal records it.
+  // Returns {"device": {"value": ..., "source": ...}, ...}. Each run records this object in the
+  // first event of its journal.
   Json json() const;
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Context: lets a caller stop and time out a blocking call.
 //
-// Contract: a blocking call polls done() or waits at most remaining(). When the context has ended,
-// the call returns check()'s error. A Context is cheap to copy. with_timeout can only shorten the
-// deadline.
+// Contract: a blocking call polls done() or waits at most remaining(). If the caller has stopped
+// the context or its deadline has passed, the call returns the error of check(). A Context is cheap
+// to copy. with_timeout() never extends the deadline.
 //
 // Example:
 //   CG_CHECK(ctx.check("waiting for the runner"));
@@ -24,7 +24,7 @@ using Nanoseconds = std::chrono::nanoseconds;
 
 class Context {
  public:
-  Context() = default;  // never stops, no deadline
+  Context() = default;  // nobody can stop it; it has no deadline
   explicit Context(std::stop_token stop) : stop_(std::move(stop)) {}
 
   Context with_timeout(Nanoseconds timeout) const;
@@ -32,9 +32,10 @@ class Context {
   bool stopped() const { return stop_.stop_requested(); }
   bool expired() const { return deadline_ && Clock::now() >= *deadline_; }
   bool done() const { return stopped() || expired(); }
-  // Time left, but at most `most`. Zero after the deadline.
+  // Returns the time until the deadline, but at most `most`. After the deadline, it returns zero.
   Nanoseconds remaining(Nanoseconds most) const;
-  // If the context has ended, an error (`cancelled` or `timeout`) that names `what`.
+  // Returns an error that names `what` if the caller has stopped the context (`cancelled`) or its
+  // deadline has passed (`timeout`).
   Result<void> check(const std::string& what) const;
 
   const std::stop_token& stop() const { return stop_; }

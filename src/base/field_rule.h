@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// FieldRule: what base/fields.h must know about a field besides its name and type.
+// FieldRule: how base/fields.h reads and writes one field of a struct. A rule may, for example, set
+// bounds.
 //
-// Contract: `+` joins rules of a field. Of two bounds, the narrower one applies. A rule for a list
-// also applies to its entries.
+// Contract: `+` combines several rules for one field. If both rules have a bound, the narrower
+// bound applies. A rule for a list also applies to each entry of the list.
 //
 // Example: v("runs", x.runs, field::if_set + field::clamped(0, 1000));
 #pragma once
@@ -14,17 +15,18 @@
 namespace cutegen {
 
 struct FieldRule {
-  bool may_lack = false;  // if the field is absent, the value stays as it is
-  bool if_set = false;    // written only if not empty, false or zero
+  bool may_lack = false;  // if the field is absent, reading keeps the value
+  bool if_set = false;    // the field is written only if it is not empty, false or zero
   bool written = true;
   bool or_null = false;  // an empty optional is written as null
   bool object = false;   // a field of type Json must be an object
-  // true: moves numbers outside [low, high] to the nearer bound; false: refuses them.
+  // If true, reading moves numbers outside [low, high] to the nearer bound; otherwise it refuses
+  // them.
   bool clamps = false;
   int64_t low = INT64_MIN, high = INT64_MAX;
-  size_t most = SIZE_MAX;       // most entries of a list
-  size_t most_keys = SIZE_MAX;  // most entries of a map
-  size_t shown = 0;             // text is sanitized and cut at this many bytes; 0: unchanged
+  size_t most = SIZE_MAX;       // largest number of entries of a list
+  size_t most_keys = SIZE_MAX;  // largest number of entries of a map
+  size_t shown = 0;             // if not 0, reading sanitizes text and cuts it at this many bytes
 };
 
 constexpr FieldRule operator+(const FieldRule& a, const FieldRule& b) {
@@ -48,11 +50,11 @@ inline constexpr FieldRule if_set{.may_lack = true, .if_set = true};
 inline constexpr FieldRule or_null{.or_null = true};
 inline constexpr FieldRule object{.object = true};
 
-// Written only if `now`; the reader accepts that it is absent.
+// The field is written only if `now` is true. Reading accepts a missing field.
 inline constexpr auto written_if = [](bool now) {
   return FieldRule{.may_lack = true, .written = now};
 };
-// At most n entries; an absent list is empty.
+// Reading accepts at most n entries. If the list is absent, the value stays unchanged.
 inline constexpr auto list = [](size_t n) { return FieldRule{.may_lack = true, .most = n}; };
 inline constexpr auto most = [](size_t entries) { return FieldRule{.most = entries}; };
 inline constexpr auto most_keys = [](size_t keys) { return FieldRule{.most_keys = keys}; };

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields: one list of fields per struct, which both reads and writes the JSON form.
+// Fields: reads and writes the JSON form of a struct from a single list of its fields.
 //
-// Contract: `void fields(Fields& v, T& x)` in T's namespace names every field once, in the order of
-// writing. to_json(x) and read_json<T>(json) use it. While writing, it must not change x. Every
-// error names a JSON pointer. Reading stops at the first error. Unknown fields are refused ("did
-// you mean"), unless ignore_unknown() is called.
+// Contract: `void fields(Fields& v, T& x)` in T's namespace names every field once, in the order in
+// which they are written. to_json(x) and read_json<T>(json) call this function. While writing, the
+// function must not change x. Every error names the JSON pointer of the faulty value. Reading stops
+// at the first error. It refuses unknown fields and suggests a similar name, unless the function
+// calls ignore_unknown().
 //
-// Supported: strings, numbers, booleans, Json, paths, durations (as ns), bytes (as hex),
-// enumerations with names (base/names.h), structs with fields, and lists, maps and optionals of
-// these. An empty optional is not written. A list of pairs is an object that keeps its order.
-// Reading an int clamps the number to 32 bits. Unsigned numbers keep all 64 bits, because seeds use
-// them.
+// A field may be a string, number, boolean, Json, path, duration (as ns), bytes (as hex), an
+// enumeration with names (base/names.h), a struct with fields, or a list, map or optional of these.
+// Writing omits an empty optional. A list of pairs becomes a JSON object that keeps the order of
+// the pairs. Reading an int clamps the number to 32 bits. Unsigned numbers keep all 64 bits,
+// because seeds use them.
 //
 // Example:
 //   void fields(Fields& v, Mismatch& x) {
@@ -42,7 +43,7 @@ class Fields;
 template <class T>
 concept HasFields = requires(Fields& v, T& x) { fields(v, x); };
 
-// Converts values to JSON and back; not for users of Fields.
+// Only the implementation of Fields uses this namespace. It converts values to JSON and back.
 namespace json_form {
 
 enum class Form { scalar, optional, list, array, map, pairs };
@@ -61,13 +62,13 @@ inline constexpr Form form_of<std::map<std::string, T>> = Form::map;
 template <class T, size_t N>
 inline constexpr Form form_of<std::array<T, N>> = Form::array;
 
-// The state that all values of one read_json() share.
+// The state that one call of read_json() shares among all values that it reads.
 struct Reading {
   std::optional<Error> error;
-  ErrorKind refused = ErrorKind::user;  // the kind of error if a value is refused
+  ErrorKind refused = ErrorKind::user;  // the kind of the error for a refused value
 };
 
-// A value that is read, and its place.
+// A JSON value to read, and its place in the document.
 class Input {
  public:
   Input(const Json& json, std::string_view base, std::string_view key, Reading& reading)
@@ -81,7 +82,8 @@ class Input {
   void named(E& out, Names<E> names) const;
 
   const Json& json() const { return json_; }
-  // If the type or the number of entries is wrong, they set the error and return false.
+  // If the JSON type or the number of entries is wrong, these functions set the error and return
+  // false.
   bool is_object(const FieldRule& rule) const;
   bool is_array(size_t least, size_t most) const;
   bool failed() const { return reading_.error.has_value(); }
@@ -105,7 +107,7 @@ class Input {
   Reading& reading_;
 };
 
-// Convert values without parts from JSON and to it.
+// These functions convert scalar values from JSON and to JSON.
 void read_scalar(const Input& in, std::string& out, const FieldRule& rule);
 void read_scalar(const Input& in, int64_t& out, const FieldRule& rule);
 void read_scalar(const Input& in, int& out, const FieldRule& rule);
@@ -133,35 +135,39 @@ class Fields {
   Fields(ObjectReader& object, json_form::Reading& reading) : in_(&object), reading_(&reading) {}
 
   bool reading() const { return in_ != nullptr; }
-  // While reading: whether the object has this field.
+  // Returns whether the JSON object has this field. While writing, it returns false.
   bool has(const char* key) const { return in_ && in_->has(key); }
 
   template <class T>
   void operator()(const char* key, T& value, const FieldRule& rule = {});
-  // An enumeration that may only have these names.
+  // Reads and writes an enumeration. Reading accepts only the values in `names`.
   template <class E>
   void named(const char* key, E& value, std::type_identity_t<Names<E>> names);
-  // A value that is text in JSON: to_string(value) or value.text() writes it, from(text) reads it.
+  // A value that JSON stores as text. value.text() or to_string(value) produces the text, and
+  // from(text) parses it.
   template <class T, class F>
   void by_name(const char* key, T& value, F from);
-  // A struct, or a list of structs, in another form than the struct's own fields().
+  // A struct or a list of structs, with the JSON fields that form(Fields&, T&) lists instead of the
+  // struct's own.
   template <class T, class F>
   void as(const char* key, T& value, F form, const FieldRule& rule = {});
-  // An object that to_json(value) writes and from(json) reads.
+  // A value whose JSON object to_json(value) produces and from(json) parses.
   template <class T, class F>
   void via(const char* key, T& value, F from, const FieldRule& rule = {});
 
-  // Writes a value for people who read the file; it is never read back.
+  // Writes a value for people who read the file. Reading skips it.
   void also(const char* key, Json value);
-  // Errors name `place` for this value, wherever it is nested. `refused`: the kind of error for
-  // values out of bounds; `world` if a process wrote them.
+  // Errors name `place` as the place of this struct, even if it is nested in another one. `refused`
+  // is the kind of the error for values out of bounds. Choose `world` if another process wrote the
+  // values.
   void document(const char* place, ErrorKind refused = ErrorKind::user);
   void schema(const char* expected);
   void ignore_unknown() { strict_ = false; }
-  // While reading: refuses the value of `key` unless `ok`.
+  // While reading, refuses the value of `key` if `ok` is false.
   void check(bool ok, const std::string& key, const std::string& message,
              const std::string& remedy = {});
-  // While reading: takes over the error of `result`. If it names no place, the place is `key`.
+  // While reading, stops with the error of `result`, if there is one. If this error names no place,
+  // its place becomes `key`.
   template <class T>
   void check(const Result<T>& result, const std::string& key) {
     if (!result) refuse(result.error(), key);
@@ -169,7 +175,7 @@ class Fields {
   void finish();
 
  private:
-  // Null if the field is absent, or after an error.
+  // Returns null if the field is absent or reading has failed.
   const Json* find(const char* key, bool may_lack);
   void put(const char* key, Json value);
   void refuse(Error error, const std::string& key);
@@ -183,14 +189,15 @@ class Fields {
   bool strict_ = true;
 };
 
-// For a form other than the struct's own: `form(Fields&, T&)` lists its fields. A vector of T
+// Writes the fields that `form(Fields&, T&)` lists, instead of the struct's own. A vector of T
 // becomes an array.
 template <class T, class F>
 Json to_json_as(const T& value, F form) {
   if constexpr (std::is_invocable_v<F, Fields&, T&>) {
     Json out = Json::object();
     Fields list(out);
-    // fields() has one signature for reading and writing, and writing does not change the value.
+    // The cast is safe: `form` has one signature for reading and writing, and writing changes
+    // nothing.
     form(list, const_cast<T&>(value));
     return out;
   } else {
@@ -209,7 +216,7 @@ Result<T> read_json_as(const Json& json, F form, const std::string& where = {}) 
   return out;
 }
 
-// The JSON form of errors, for other programs.
+// The JSON form of errors, which other programs read.
 void fields(Fields& v, Error& error);
 
 template <HasFields T>
@@ -217,7 +224,7 @@ Json to_json(const T& value) {
   return to_json_as(value, [](Fields& v, T& x) { fields(v, x); });
 }
 
-// Converts all other types of fields: enumerations, lists, maps, ...
+// Converts a value of any supported type to JSON: a struct, an enumeration, a list, a map, ...
 template <class T>
 Json write_json(const T& value) {
   using json_form::Form, json_form::form_of;
@@ -292,7 +299,7 @@ template <class T, class F>
 void Input::read_as(T& out, F form, const FieldRule& rule) const {
   if constexpr (std::is_invocable_v<F, Fields&, T&>) {
     const bool inside = outer_ || !key_.empty();
-    if (inside && !is_object({})) return;  // the error names the place of the field
+    if (inside && !is_object({})) return;  // is_object() has set an error that names the field
     ObjectReader object(json_, place());
     Fields list(object, reading_);
     form(list, out);

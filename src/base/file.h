@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files and descriptors: bounded reads, atomic writes, private folders.
+// Functions for files and file descriptors: bounded reads, atomic writes, private folders.
 //
 // Contract: read_file refuses folders, devices and files of more than `limit` bytes. write_file
 // replaces the target atomically (temporary file, fsync, rename). private_dir creates folders with
@@ -37,22 +37,24 @@ class UniqueFd {
 Result<std::string> read_file(const std::filesystem::path& path, size_t limit = size_t{16} << 20);
 Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);
 Result<void> private_dir(const std::filesystem::path& path);
-// The folder of the running program (…/bin), which also has cutegen's other programs.
+// Returns the folder of the running program (…/bin), which also contains cutegen's other programs.
 std::filesystem::path program_dir();
-// The folder with the files that cutegen reads at run time (include/cutegen, python/, ...):
-// $CUTEGEN_SHARE, else the nearest folder above the program that has them.
+// Returns the folder with the files that cutegen reads at run time (include/cutegen, python/, ...).
+// This is $CUTEGEN_SHARE if set, else the nearest folder above the program with these files.
 Result<std::filesystem::path> share_dir();
-// Path of another program of this build ("cutegen-runner"): in $CUTEGEN_BIN, beside this one, or in
-// ../bin.
+// Finds another program of this build ("cutegen-runner") in $CUTEGEN_BIN, in the folder of the
+// running program, or in ../bin.
 Result<std::filesystem::path> sister_program(const std::string& name);
-// An anonymous memory file of `bytes` bytes, close-on-exec, sealed against resizing.
+// Creates an anonymous memory file of `bytes` bytes, which is close-on-exec and sealed against
+// resizing.
 Result<UniqueFd> make_memfd(const std::string& name, size_t bytes);
-// Call it after a fork: reopens every deleted file that the process inherited for writing, under
-// the same descriptor. Otherwise parent and children share one file offset, and a seek in one of
-// them moves the writes of the other. Descriptors that cannot be reopened stay unchanged.
+// Call this function after a fork. It reopens every deleted file that the process inherited for
+// writing, under the same descriptor. Otherwise parent and child share one file offset, and a seek
+// in one process changes where the other process writes. Descriptors that cannot be reopened stay
+// unchanged.
 void unshare_offsets();
 
-// A shared mapping of a descriptor, read-write or read-only.
+// Maps a file descriptor into memory (MAP_SHARED), read-write or read-only.
 class Mapping {
  public:
   Mapping() = default;

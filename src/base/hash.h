@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Content hashes (SHA-256) for the ids that cutegen keeps on disk (program_id, build_id, blobs).
 //
-// Contract: lower-case hex, 64 characters. Hasher::field prefixes each field with its length, so
-// ("ab","c") and ("a","bc") differ. Example: auto id = Hasher{}.field("plan").field(text).hex();
+// Contract: a hash is text of 64 lower-case hex digits. Hasher::field prefixes each field with its
+// length, so ("ab","c") and ("a","bc") differ.
+//
+// Example: auto id = Hasher{}.field("plan").field(text).hex();
 #pragma once
 
 #include <cstddef>
@@ -18,7 +20,7 @@ namespace cutegen {
 std::string sha256(std::string_view bytes);
 std::string to_hex(std::span<const std::byte> bytes);  // lower case
 std::string to_hex(std::string_view bytes);
-// nullopt unless the whole text is hex.
+// Returns nullopt unless the whole text consists of hex digits.
 std::optional<std::string> from_hex(std::string_view text);
 
 class Hasher {
@@ -34,9 +36,9 @@ class Hasher {
   std::unique_ptr<State> state_;
 };
 
-// A random 128-bit id, 32 hex digits, from the kernel's CSPRNG.
+// Returns a random 128-bit id as 32 hex digits, from the operating system's CSPRNG.
 std::string random_id();
-// Fills `out` from the kernel's CSPRNG. Secret seeds come from here.
+// Fills `out` with random bytes from the operating system's CSPRNG. secret_seed() uses it.
 void random_bytes(std::span<std::byte> out);
 
 // An unpredictable seed.

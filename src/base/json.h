@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON: a value type that keeps field order, a bounded parser, and a reader that names places.
+// JSON: a value type that keeps the order of fields, a bounded parser, and a reader whose errors
+// name the faulty field.
 //
-// Contract: Json is nlohmann's ordered_json. parse_json refuses more than `limit` bytes and more
-// than 200 levels, and reports line and column. ObjectReader reads each field of an object once and
-// names it by JSON pointer in every error. finish() refuses fields that the caller did not read
-// ("did you mean").
+// Contract: Json is nlohmann's ordered_json. parse_json refuses text of more than `limit` bytes or
+// 200 levels of nesting. Its errors name line and column. ObjectReader reads each field of an
+// object once and names it by JSON pointer in every error. finish() refuses fields that the caller
+// did not read, and suggests a similar name.
 //
 // Example:
 //   CG_TRY(Json j, parse_json(text, "plan.json"));
@@ -26,7 +27,8 @@ using Json = nlohmann::ordered_json;
 
 Result<Json> parse_json(std::string_view text, const std::string& name,
                         size_t limit = size_t{64} << 20);
-// Compact text with sorted keys: equal values give equal text. Ids hash it.
+// Returns compact text with sorted keys, so that equal values give equal text. cutegen computes ids
+// as hashes of this text.
 std::string canonical_json(const Json& value);
 // Like dump(), but replaces invalid UTF-8 instead of throwing.
 std::string dump_json(const Json& value, int indent = -1);
@@ -44,19 +46,20 @@ class ObjectReader {
   Result<Json> array(const std::string& key);
   Result<Json> any(const std::string& key);
   Result<std::vector<std::string>> strings(const std::string& key);
-  // The same, with a default for an absent key.
+  // The next four functions return `fallback` if the key is absent.
   Result<std::string> string_or(const std::string& key, std::string fallback);
   Result<int64_t> integer_or(const std::string& key, int64_t fallback);
   Result<double> number_or(const std::string& key, double fallback);
   Result<bool> boolean_or(const std::string& key, bool fallback);
-  // The value itself, not a copy; null if the key is absent.
+  // These two functions return a pointer into the object. If the key is absent, value() returns an
+  // error, and value_or_null() returns null.
   Result<const Json*> value(const std::string& key);
   const Json* value_or_null(const std::string& key);
-  // Json null if the key is absent.
+  // These two functions return Json null or an empty array if the key is absent.
   Result<Json> object_or_null(const std::string& key);
   Result<Json> array_or_empty(const std::string& key);
 
-  // Error if the value is not an object, or has a key that no call above has read.
+  // Returns an error if the JSON value is not an object or has a key that the caller has not read.
   Result<void> finish();
   const std::string& where() const { return where_; }
   void set_where(std::string where) { where_ = std::move(where); }
@@ -69,7 +72,7 @@ class ObjectReader {
   std::vector<std::string> seen_;
 };
 
-// The option most similar to `word`, if similar enough to be a typing error.
+// Returns the option most similar to `word`, if `word` may be a misspelling of it.
 std::optional<std::string> nearest(const std::string& word,
                                    const std::vector<std::string>& options);
 

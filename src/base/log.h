@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log lines to stderr: "cutegen: warning: ...". Progress and results do not go through the log.
+// Writes log lines to stderr: "cutegen: warning: ...". Progress and results are not log messages.
 //
 // Contract: thread-safe. CUTEGEN_LOG sets the level (debug, info, warning, error; default warning).
-// Sanitise third-party text first (base/text.h). Example: log_warning("no GPU: {}", why);
+// Sanitise text from outside cutegen before you log it (base/text.h).
+//
+// Example: log_warning("no GPU: {}", why);
 #pragma once
 
 #include <fmt/format.h>
@@ -13,7 +15,7 @@
 namespace cutegen {
 
 enum class LogLevel { debug, info, warning, error };
-// The level with this name, or `otherwise`.
+// Returns the level with this name, or `otherwise` if there is no such level.
 LogLevel log_level_from(std::string_view name, LogLevel otherwise);
 void set_log_level(LogLevel level);
 void log_line(LogLevel level, const std::string& text);

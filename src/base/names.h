@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of enumerators, as JSON and messages use them.
+// Converts enumerators to the names that JSON and messages use, and back.
 //
-// Contract: `Names<E> enum_names(E)` in E's namespace is the only table of E's names. to_string()
-// and from_name() follow from it. The error for an unknown name suggests a near match or lists the
-// known names.
+// Contract: each enumeration E has one table of names, `Names<E> enum_names(E)` in E's namespace.
+// to_string() and from_name() use this table. The error for an unknown name suggests a similar name
+// or lists the known names.
 //
 // Example:
 //   Names<Status> enum_names(Status) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protection: how much of the requested protection was in effect for a process or a judgement.
+// Protection: how much of the requested sandbox was in effect for a process or for the evaluation
+// of a program.
 //
 // Example: if (grade.label != Protection::full) warn(grade.missing);
 #pragma once

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result<T>: a value or an Error, for everything that can fail without a bug in cutegen.
+// Result<T> holds a value or an Error. A function returns it if it can fail without a bug in
+// cutegen.
 //
-// Contract: Error::kind says who is at fault. `user`: the input is wrong; `message` says what,
-// `where` names the place, `remedy` says what to do. `world`: the environment refused (no GPU, a
-// dead child, a full disk); the caller may retry. `timeout`/`cancelled`: a Context ended. Use
-// CG_ASSERT for bugs in cutegen itself.
+// Contract: Error::kind says who is at fault. `user` means that the input is wrong: `message` says
+// what is wrong, `where` names the place, and `remedy` says what to do. `world` means that the
+// environment failed (no GPU, a dead child process, a full disk); the caller may retry. `timeout`
+// and `cancelled` mean that a Context expired or was stopped. Use CG_ASSERT for bugs in cutegen
+// itself.
 //
 // Example:
 //   Result<int> parse(std::string_view s);
@@ -21,11 +23,11 @@ enum class ErrorKind { user, world, timeout, cancelled, unsupported, internal };
 
 struct Error {
   ErrorKind kind = ErrorKind::internal;
-  std::string message;      // one line: what was wrong
-  std::string where = {};   // file:line:col, JSON pointer, or empty
-  std::string remedy = {};  // what the reader can do, or empty
+  std::string message;      // one line that says what was wrong
+  std::string where = {};   // file:line:col or a JSON pointer; may be empty
+  std::string remedy = {};  // what the user can do; may be empty
 
-  // "where: error: message (remedy)", the form that people see.
+  // Returns "where: error: message (remedy)", the form that cutegen prints.
   std::string text() const;
 };
 
@@ -43,7 +45,7 @@ tl::unexpected<Error> user_error(std::string message, std::string where = {},
                                  std::string remedy = {});
 tl::unexpected<Error> world_error(std::string message, std::string remedy = {});
 tl::unexpected<Error> unsupported_error(std::string message, std::string where = {});
-// A world_error with strerror(errno) appended.
+// Returns a world_error whose message ends with strerror(errno).
 tl::unexpected<Error> errno_error(const std::string& what);
 
 const char* to_string(ErrorKind kind);
@@ -72,9 +74,10 @@ int exit_code(const Error& error);
   auto tmp = (expr);                                        \
   if (!tmp) return ::cutegen::fail(std::move(tmp).error()); \
   decl = std::move(*tmp)
-// CG_TRY(auto x, f()): x is the value of f(); on error, return it.
+// CG_TRY(auto x, f()) sets x to the value of f(). If f() fails, it returns the error from the
+// current function.
 #define CG_TRY(decl, expr) CG_TRY_(CG_CONCAT(cg_try_, __LINE__), decl, expr)
-// CG_CHECK(f()): return the error of f(); ignore its value.
+// CG_CHECK(f()) returns the error of f() from the current function. It ignores the value of f().
 #define CG_CHECK(expr)                                                    \
   do {                                                                    \
     auto cg_check_ = (expr);                                              \

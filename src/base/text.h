@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from outside (models, compilers, task files), stripped and capped before anyone sees it.
+// Makes text from outside (language models, compilers, task files) safe to print, and provides
+// string functions.
 //
 // Contract: sanitize removes terminal escapes and control characters except tabs and newlines,
-// repairs UTF-8, and cuts the text at `limit` bytes with a "... [cut]" mark.
+// repairs UTF-8, and cuts the text at `limit` bytes. It appends "... [cut]" to a text that it cuts.
+//
 // Example: sanitize(log, 4096);
 #pragma once
 

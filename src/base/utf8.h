@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells whether bytes are text that JSON can hold.
+// Checks whether bytes are text that JSON can store.
 //
-// Contract: true for valid UTF-8 without NUL, and for the empty text.
+// Contract: is_utf8_text() returns true for valid UTF-8 without NUL bytes, and for an empty string.
 //
 // Example: if (!is_utf8_text(bytes)) return user_error("the file is not UTF-8 text", path);
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats times, ratios and untrusted text for the terminal, tables and CSV files, and numbers that
-// may be missing for JSON.
+// Formats times, ratios and untrusted text for the terminal, tables and CSV files, and optional
+// numbers for JSON.
 //
-// Contract: one_line() and csv_text() sanitize untrusted text. A missing number is "-" in words, an
-// empty cell in CSV, and null in JSON.
+// Contract: one_line() and csv_text() sanitize untrusted text. A missing number becomes "-" in a
+// text, an empty cell in CSV, and null in JSON.
 //
 // Example: fmt::print("{} {}\n", one_line(name, 40), time_text(best_ns));
 #pragma once

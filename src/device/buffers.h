@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffers of a run, as the evaluator describes them to the runner.
+// Structs with which the evaluator describes the buffers of a run to the runner.
 //
-// Contract: the file descriptors of the buffers travel with the JSON message, in the same order.
-// The runner checks every size against the memory that it received.
+// Contract: the JSON message carries the file descriptors of the buffers, in the order of its list.
+// The runner checks that every buffer lies inside the memory that it received.
 //
 // Example: CG_TRY(auto given, read_json<std::vector<RunBuffer>>(body["buffers"], "buffers#"));
 #pragma once
@@ -17,31 +17,37 @@ namespace cutegen::device {
 struct RunBuffer {
   std::string name;
   int64_t bytes = 0;
-  int64_t offset = -1;  // offset in the shared memory; -1: a large buffer, which only has addresses
+  // Offset in the shared memory. -1: a large buffer of the simulator, which has no memory of its
+  // own.
+  int64_t offset = -1;
   bool read_only = false;
   BufferContent content = BufferContent::data;
-  // On a GPU: if not 0, repetitions of this many bytes at `offset` fill the buffer.
+  // On a GPU, if not 0: the runner fills the buffer with repetitions of this many bytes at
+  // `offset`.
   int64_t pattern_bytes = 0;
-  // Number of copies of a buffer with a pattern; timed runs use them in turn.
+  // Number of copies of a buffer with a pattern. Successive timed runs use successive copies.
   int copies = 1;
-  // On a simulator: if not 0, this many bytes at `offset` are mapped repeatedly; both are multiples
-  // of a page.
+  // On the simulator, if not 0: the runner fills the buffer by mapping this many bytes at `offset`
+  // repeatedly. Both numbers are multiples of the page size.
   int64_t period_bytes = 0;
 };
 
-// GPU memory of the evaluator, which the runner maps instead of copying (inputs read-only).
+// GPU memory that the evaluator owns and the runner maps, instead of copying it. The runner maps
+// inputs read-only.
 struct SharedBuffer {
   std::string name;
   int64_t bytes = 0;
   int descriptor = -1;
-  int64_t mapped_bytes = 0, offset = 0;  // the mapped memory; where the buffer begins in it
+  int64_t mapped_bytes = 0, offset = 0;  // size of the mapped memory; where the buffer begins in it
   bool read_only = false;
-  int copies = 1;  // number of copies of "y", named "y", "y#1", ...; timed runs use them in turn
+  // Number of copies of "y", named "y", "y#1", ... Successive timed runs use successive copies.
+  int copies = 1;
   std::string initial =
       {};  // for a mutated tensor: the buffer from which it is initialised before each timed run
 };
 
-// A part of a kept buffer that the device copies into the shared memory.
+// A part of a buffer that the runner kept after a run. A `read` call copies this part into the
+// shared memory.
 struct Probe {
   std::string buffer;
   int64_t offset = 0, bytes = 0, at = 0;

@@ -2,8 +2,8 @@
 // JSON forms of the values that travel between the evaluator and the runner: launches, module
 // facts, settings and reports.
 //
-// Contract: reading validates everything, because the evaluator does not trust the runner. It caps
-// every size and every string, and refuses unknown fields. Bytes are sent as hex.
+// Contract: reading limits every size and every string, and refuses unknown fields, because the
+// evaluator does not trust the runner. JSON holds bytes as hex digits.
 //
 // Example: CG_TRY(auto report, read_json<device::RunReport>(frame.body.at("report")));
 #pragma once

@@ -2,12 +2,13 @@
 // Device: runs kernel programs. The simulator ("sim:h200") and GPUs ("cuda:0") share this
 // interface.
 //
-// Contract: only the runner process uses a Device. load() takes PTX modules and returns their
-// facts. A GPU loads the machine code that comes with a module; without it, the driver assembles
-// the PTX. bind() names the buffers (in the caller's memory) of the next runs. run() executes the
-// steps of a resolved plan in order, stops at the first that fails, and leaves the results in the
-// caller's memory. A kernel's fault is a RunReport, never an Error, and leaves the device usable
-// for the next candidate. But after a report with `device_lost`, the process must end.
+// Contract: only the runner process uses a Device. load() takes PTX modules and returns facts about
+// each one. On a GPU, it loads the module's machine code if the caller passes it; otherwise the
+// driver assembles the PTX. bind() sets the buffers of the next runs, in the caller's memory. run()
+// executes the steps of a resolved plan in order, stops at the first step that fails, and copies
+// the results to the caller's memory. If a kernel faults, run() returns a RunReport, not an Error,
+// and the device can run the next candidate. But after a report with `device_lost`, the process
+// must exit.
 //
 // Example:
 //   CG_TRY(auto d, open_device("sim:h200")); CG_TRY(auto facts, d->load({ptx}));
@@ -29,11 +30,12 @@
 
 namespace cutegen::device {
 
-// What a buffer holds before the first step: `data`, or undefined values (`output`, `scratch`). An
-// undefined value may stay in scratch, as padding, but not in an output.
+// What a buffer contains before the first step: `data`, or undefined values (`output`, `scratch`).
+// A program may leave undefined values in scratch, as padding, but not in an output.
 enum class BufferContent { data, output, scratch };
 
-// GPU memory that another process owns. The buffer begins at `offset` of the mapped memory.
+// GPU memory that another process owns. The buffer begins `offset` bytes after the start of the
+// mapped memory.
 struct SharedPart {
   int descriptor = -1;  // -1: not shared
   size_t mapped_bytes = 0, offset = 0;
@@ -44,103 +46,111 @@ struct BufferBinding {
   std::span<std::byte> bytes;
   bool read_only = false;
   BufferContent content = BufferContent::data;
-  // If not empty, a GPU fills the buffer with repetitions of the pattern and copies nothing back.
+  // If not empty, a GPU device fills the buffer with repetitions of the pattern and copies nothing
+  // back to the caller.
   std::span<const std::byte> pattern = {};
-  // With a pattern or a descriptor: timed runs use this many buffers in turn, "NAME", "NAME#1", ...
+  // Only with a pattern or a descriptor: number of copies, named "NAME", "NAME#1", ... Successive
+  // timed runs use successive copies.
   int copies = 1;
-  // With a descriptor: a GPU maps the memory instead of copying it (read-only if the buffer is).
+  // If the descriptor is set, a GPU device maps this memory instead of copying `bytes`. It maps
+  // read-only buffers read-only.
   SharedPart shared = {};
-  // With a descriptor, for a mutated tensor: the buffer from which a GPU restores this one before
-  // each timed run.
+  // For a mutated tensor in a shared buffer: name of the buffer from which a GPU device restores
+  // the tensor before each timed run.
   std::string initial = {};
 };
 
 using PlanSteps = std::vector<std::variant<Launch, Fill>>;
 
-// The order in which CTAs start and warps take turns, on a device that can choose it: by index,
-// highest index first, or random, with random switches where threads communicate.
+// The order in which the simulator starts CTAs and runs warps: by index, highest index first, or
+// random. In the random order, it also switches between warps at random places where threads
+// communicate.
 enum class RunOrder { in_order, reversed, mixed };
 
 struct RunSettings {
-  int64_t sample_ctas = 0;  // CTAs of the initial sample of each launch; 0: all
+  // Number of CTAs in the initial sample of each launch. 0: all CTAs run.
+  int64_t sample_ctas = 0;
   uint64_t instruction_budget = 4'000'000'000;
   int threads = 0;
-  // Also look for races and undefined values. A GPU ignores this.
+  // The simulator also looks for races and undefined values. A GPU ignores this flag.
   bool checks = false;
   // The sample grows up to `sample_most` CTAs, until its relative error is below `sample_error`.
   int64_t sample_most = 0;
   double sample_error = 0.02;
   uint64_t sample_seed = 1;
-  bool lines = false;  // count by source line
-  bool trace = false;  // report what each launch executed and stored
-  // If only a sample of the CTAs runs: launches before the last step run all their CTAs if that
-  // takes at most this many warp instructions.
+  bool lines = false;  // whether to count by source line
+  bool trace = false;  // whether to report what each launch executed and stored
+  // Applies if only a sample of the CTAs runs. A launch before the last step then runs all its
+  // CTAs, if that takes at most this many warp instructions.
   uint64_t whole_instructions = 0;
-  // On a GPU: the longest time of one run.
+  // On a GPU: time limit of one run.
   Nanoseconds limit = std::chrono::seconds(10);
-  RunOrder order = RunOrder::in_order;  // other orders give no counters and no time
+  RunOrder order = RunOrder::in_order;  // with other orders, the report has no counters and no time
   uint64_t order_seed = 1;
 };
 
-// Timed runs on a GPU, on the bound buffers. Each run executes all steps of one program. `paired`
-// alternates the program with a second one, in random order within each pair. Before each run, the
-// device refills outputs and scratch with their patterns; outputs with several copies use them in
-// turn (a CUDA graph always uses the first). `control` does everything except the steps, to measure
-// the overhead of timing.
+// Asks for timed runs on a GPU, on the bound buffers. Each run executes all steps of one program.
+// If `paired` is set, the device alternates the program with a second one (`against`), in random
+// order within each pair. Before each run, the device refills outputs and scratch with their
+// patterns. If an output has several copies, each run uses the next copy; a CUDA graph always uses
+// the first copy. If `control` is set, the device does everything except the steps, to measure the
+// overhead of timing.
 struct TimeRequest {
   TimeMode mode = TimeMode::cold;
   PlanSteps steps, against;
   bool paired = false, control = false;
-  // Report temperature, power and throttle reasons. This takes milliseconds.
+  // Whether to report temperature, power and throttle reasons. Reading them takes milliseconds.
   bool watch = false;
   int samples = 8;  // per program
   uint64_t seed = 1;
   Nanoseconds limit = std::chrono::seconds(10);  // of one run
 };
 
-// What one launch executed on the simulator. The figures are for the whole grid. If only a sample
-// of its CTAs ran, they are estimates.
+// One PTX instruction that a launch executed on the simulator, and how often. If only a sample of
+// the CTAs ran, the number is an estimate for the whole grid.
 struct TracedInst {
   int64_t index = 0;             // index of the instruction in the kernel's PTX
-  int64_t line = 0, column = 0;  // place in the source; 0: unknown
-  int64_t opcode = 0;            // a hash of its name; 0: integer opcodes and branches
+  int64_t line = 0, column = 0;  // source line and column; 0: unknown
+  int64_t opcode = 0;            // hash of the opcode's name; 0 for integer opcodes and branches
   double runs = 0;               // warp instructions
 };
 struct LaunchTrace {
   std::string kernel;
   size_t module = 0;
   int64_t ctas_total = 0, ctas_run = 0;
-  double sample_error = 0;  // half the 95% interval, divided by the total
-  // Number of kinds of CTAs, which differ in control flow, and how many kinds the sample misses.
-  // kinds_known: the grid was small enough to look at each CTA.
+  double sample_error = 0;  // half the 95% confidence interval, divided by the total
+  // CTAs of the same kind have the same control flow. `kinds` counts these kinds in the grid, and
+  // `kinds_missed` the kinds without a CTA in the sample. `kinds_known` is true if the simulator
+  // classified every CTA of the grid.
   int64_t kinds = 1, kinds_missed = 0;
   bool kinds_known = true;
   double longest_cta = 0;         // warp instructions of the longest CTA, finished or not
   double flops = 0;               // floating-point operations of scalar and matrix instructions
-  double loaded = 0, stored = 0;  // bytes of global memory; atomics count in both
+  double loaded = 0, stored = 0;  // bytes of global memory; an atomic counts as a load and a store
   bool atomics = false;           // on global memory
   std::map<std::string, double> stored_sectors;  // sectors of 32 bytes, by buffer
-  std::vector<TracedInst> executed;  // the instructions that some lane executed, in program order
+  // Instructions that at least one lane executed, in program order.
+  std::vector<TracedInst> executed;
 };
 
 struct RunReport {
   enum class Status { ok, finding, unsupported, out_of_budget } status = Status::ok;
-  std::string message;                 // the finding or reason, one line
+  std::string message;                 // one line: the finding, or why the run ended
   std::string detail;                  // instruction, source line, CTA, thread, address, buffer
-  std::vector<KernelProfile> kernels;  // one per step that ran
+  std::vector<KernelProfile> kernels;  // one profile per step that ran
   std::vector<LaunchTrace> traces;     // one trace per launch, if RunSettings::trace is set
-  std::vector<double> samples_ns;      // measured: one per timed run, in order
+  std::vector<double> samples_ns;      // measured times, one per timed run, in order
   std::vector<double> against_ns;      // times of the second program, paired with samples_ns
-  // A GPU gives "sm_clock_hz" (median of the runs) and others. The simulator gives "communicates":
-  // 1 if the threads of some kernel exchange values.
+  // Figures by name. A GPU reports "sm_clock_hz" (median of the runs) and others. The simulator
+  // reports "communicates", which is 1 if threads of some kernel exchange values.
   std::map<std::string, double> state;
   bool device_lost = false;  // nothing more can run in this process
 };
 
-// Identifies the GPU behind a measured figure. Empty on the simulator.
+// Identifies the GPU that produced a measured time. All fields are empty on the simulator.
 struct DeviceIdentity {
   std::string gpu, uuid, driver;  // "NVIDIA H200", "GPU-...", "580.159.04"
-  // The newest CUDA version that the driver supports: 13000.
+  // The newest CUDA version that the driver supports, such as 13000.
   int cuda_version = 0;
   int64_t memory_bytes = 0, l2_bytes = 0;
 };
@@ -149,7 +159,7 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceFacts facts() const = 0;
-  // code: one cubin per module, "" for a module without one, or an empty vector.
+  // `code` has one cubin per module, or "" for a module without a cubin. It may also be empty.
   virtual Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx,
                                                 const std::vector<std::string>& code) = 0;
   Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx) {
@@ -158,7 +168,7 @@ class Device {
   virtual Result<void> bind(const std::vector<BufferBinding>& buffers) = 0;
   virtual Result<RunReport> run(const Context& ctx, const PlanSteps& steps,
                                 const RunSettings& settings) = 0;
-  // GPU only. Requires an earlier run() on the same buffers.
+  // Only a GPU supports this call. It requires an earlier run() on the same buffers.
   virtual Result<RunReport> time(const Context& ctx, const TimeRequest& request);
   // Reads a part of a bound buffer, including buffers that run() does not copy back.
   virtual Result<void> read(const std::string& buffer, int64_t offset,
@@ -166,9 +176,9 @@ class Device {
   virtual DeviceIdentity identity() const { return {}; }
 };
 
-// The error for an unknown simulator lists the known simulators.
+// Opens "sim:NAME" or "cuda:N". The error for an unknown simulator lists the known simulators.
 Result<std::unique_ptr<Device>> open_device(const DeviceName& name);
-// The facts of a simulated GPU, without opening it.
+// Returns the facts about a simulated GPU without opening a device.
 Result<DeviceFacts> device_facts(const DeviceName& name);
 
 }  // namespace cutegen::device

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fills a buffer with one value of a dtype.
 //
-// Contract: rounds the value to the dtype. An integer dtype must be able to hold the value exactly.
-// A fill with zero writes every page too, even of a fresh anonymous mapping.
+// Contract: fill_bytes() rounds the value to a floating-point dtype. An integer dtype must
+// represent the value exactly. Filling with zero also writes every page, even if the memory is a
+// fresh anonymous mapping.
 //
 // Example: CG_CHECK(fill_bytes(out, DType::f32, 1.0));
 #pragma once

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's arguments for a tensor map, computed from the description in a launch's argument.
+// Computes the arguments of cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col from the description
+// of a tensor map in a launch argument.
 //
-// Contract: the description consists of int64 words: rank, dims, strides in elements, then the
-// words of the module's tma_spec, then those of im2col mode (core/program.h). If the tma_spec names
-// a mode beyond the tensor's rank, that is a user error. An unknown swizzle or element size is
-// unsupported.
+// Contract: the description consists of int64 words: rank, sizes, strides in elements, then the
+// words of the constant `tma_spec` of the module, then the words for im2col mode (core/program.h).
+// If the `tma_spec` names a dimension that the tensor does not have, the result is a user error. An
+// unknown swizzle or element size gives an `unsupported` error.
 //
 // Example: CG_TRY(MapFields f, map_fields(arg.bytes, "step gemm"));
 #pragma once
@@ -25,19 +26,19 @@ inline constexpr size_t kSpecWords =
     15;  // version, rank, box[5], mode[5], bits, swizzle_b, swizzle_m
 
 struct MapFields {
-  int type = 0;  // the driver's data type for the element's bits
+  int type = 0;  // CUtensorMapDataType with the element's number of bits
   uint32_t rank = 0;
   std::array<uint64_t, kMostMapRank> sizes{}, pitches{};  // in bytes; pitches[0] is unused
   std::array<uint32_t, kMostMapRank> box{};
   std::array<uint32_t, kMostMapRank> steps{1, 1, 1, 1, 1};
-  // In im2col mode, box[0] is channelsPerPixel and box[1] pixelsPerColumn.
+  // In im2col mode, box[0] is the driver's channelsPerPixel and box[1] is pixelsPerColumn.
   bool im2col = false;
   std::array<int, kMostMapRank - 2> lower{}, upper{};
-  int swizzle = 0;  // the driver's number: none, 32, 64, 128 bytes
+  int swizzle = 0;  // CUtensorMapSwizzle: none, 32, 64 or 128 bytes
 };
 
-// {"type", "sizes", "pitches" (without the first), "box", "swizzle"}, as in the launches of an
-// export. In tile mode only.
+// Returns {"type", "sizes", "pitches" (without pitches[0]), "box", "swizzle"}, the form in which
+// exported programs store tensor maps. The map must not be in im2col mode.
 Json to_json(const MapFields& fields);
 
 Result<MapFields> map_fields(std::span<const std::byte> description, const std::string& where);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules that a tensor map must satisfy on every device, before a driver or simulator sees it.
+// Checks the rules that a tensor map (a TMA descriptor) must satisfy on every device.
 //
-// Contract: a broken rule is a user error that names the field. The result is the map as the
-// simulator reads it (ptx/ops/tensor_map.h).
+// Contract: if the map breaks a rule, checked_map() returns a user error that names the field.
+// Otherwise it returns the map as a `ptx::TensorMap`, the simulator's form (ptx/ops/tensor_map.h).
 //
 // Example: CG_TRY(ptx::TensorMap map, checked_map(fields, address, "step gemm"));
 #pragma once

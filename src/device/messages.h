@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages between the evaluator and the runner (schema cutegen.runner.v1).
 //
-// Contract: the evaluator writes a call and reads its reply; the runner reads the call and writes
-// the reply. Both use the one list of fields of the message. Errors are {"error": ...} instead
-// (wire/channel.h). Descriptors travel beside the message: load has the memory with the texts of
-// the modules, share has one descriptor per buffer, run has the shared memory and the ring.
+// Contract: the evaluator sends a call, and the runner sends a reply. Both programs use the same
+// fields() function of the message. If a call fails, the reply is {"error": ...} (wire/channel.h).
+// Some calls carry file descriptors: `load` carries the memory with the texts of the modules,
+// `share` one descriptor per buffer, and `run` the shared memory and the small memory file onto
+// which the runner maps large writable buffers.
 //
 // Example: CG_TRY(auto call, read_json<device::LoadCall>(frame.body));
 #pragma once
@@ -21,7 +22,7 @@ namespace cutegen::device {
 
 enum class CallType { open, load, share, run, time, read, release };
 Names<CallType> enum_names(CallType);
-// The type of a call; an error if its schema is another one, or if no call has this name.
+// Returns the type of a call, or an error if the schema differs or the type is unknown.
 Result<CallType> call_type(const Json& call);
 
 struct OpenCall {
@@ -29,7 +30,7 @@ struct OpenCall {
   bool profiled = false;  // a profiler has started the runner
 };
 struct Opened {
-  bool locked = false;  // the runner has installed its filter of system calls
+  bool locked = false;  // the runner has installed its seccomp filter
   std::string missing;  // why not
   DeviceFacts facts;
   DeviceIdentity identity;
@@ -37,13 +38,14 @@ struct Opened {
 
 struct LoadCall {
   std::vector<uint64_t> bytes,
-      code_bytes;  // sizes of each module's PTX and of its machine code
+      code_bytes;  // sizes of each module's PTX and machine code
 };
 struct Loaded {
   std::vector<ModuleFacts> facts;
 };
 
-// The memory of the next run, in several calls if a frame cannot carry all descriptors.
+// Passes the shared GPU buffers of the next run. The evaluator sends several calls if one message
+// cannot carry all descriptors.
 struct ShareCall {
   bool first = false;
   std::vector<SharedBuffer> buffers;
@@ -54,7 +56,7 @@ struct RunCall {
   std::vector<RunBuffer> buffers;
   PlanSteps steps;
   RunSettings settings;
-  bool keep = false;  // keep the buffers for time and read
+  bool keep = false;  // whether later `time` and `read` calls use the buffers
 };
 struct TimeCall {
   TimeRequest request;

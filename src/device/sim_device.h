@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SimDevice: a Device that runs programs on the PTX simulator and models their time on one GPU.
 //
-// Contract: as device.h. Every bind() resets the modules' variables.
+// Contract: SimDevice obeys the contract of `Device` (device.h). Every bind() resets the global
+// variables of the modules.
+//
 // Example:
 //   auto device = std::make_unique<SimDevice>("sim:h200", gpu);
 #pragma once

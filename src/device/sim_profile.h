@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profile of a simulated launch: counters and modelled time under their public names.
+// Builds the profile of a simulated launch: counters and modelled time under their public names.
 //
-// Contract: docs/profile.md defines the names. Modelled terms begin with "modelled_ns.". The
-// profile lists the most expensive source lines, at most 64.
+// Contract: docs/profile.md defines the names. The names of modelled times begin with
+// "modelled_ns.". The profile lists the most expensive source lines, at most 64.
+//
 // Example:
 //   kernels.push_back(sim_profile("relu", report, time));
 #pragma once

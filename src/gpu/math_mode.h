@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MathMode: the type to which products may round their operands.
+// MathMode: the dtype to which matrix products and convolutions may round their operands.
 //
 // Contract: the modes are listed from the most to the least accurate.
 //

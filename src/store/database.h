@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Database: the SQLite file of a store, opened with the guarantees that the journal needs.
+// Database: opens a store's SQLite file with the durability that the journal needs.
 //
-// Contract: open() checks application id and format of the file, sets WAL and synchronous=FULL, and
-// creates the tables. guarded() turns SQLite's exceptions into errors: the file is damaged, busy,
-// not a database, or the disk is full.
+// Contract: open() checks the application id and the format of the file, sets WAL and
+// synchronous=FULL, and creates the tables. guarded() turns SQLite's exceptions into errors: for a
+// damaged or busy file, a file that is not a database, or a full disk.
 //
 // Example: guarded(db.file(), [&]() -> Result<void> { db.sql().exec("..."); return {}; });
 #pragma once

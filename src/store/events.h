@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The journal's event types, their current versions, and how to read older versions.
+// Lists the event types of the journal with their current versions, and converts older versions.
 //
-// Contract: events.cpp lists every type with its fields. Events are written in the current version
-// of their type. Readers upcast older versions step by step. A newer version or an unknown type is
-// a user error that says to use the newer program.
+// Contract: events.cpp lists every event type with its fields. The store writes each event in the
+// current version of its type. upcast() converts an older version to the current one, one version
+// at a time. A newer version or an unknown type gives a user error that advises a newer cutegen.
 //
 // Example: CG_TRY(Event now, upcast(old, journal_upcasts()));
 #pragma once
@@ -18,12 +18,12 @@
 
 namespace cutegen::store {
 
-// The current version of events of `type`.
 int event_version(EventType type);
-// The type of a stored event. An unknown name is a user error, because a newer program wrote it.
+// Returns the type of a stored event. An unknown name gives a user error, because a newer cutegen
+// must have written the event.
 Result<EventType> event_type_of(const std::string& name, int64_t seq);
 
-// (type, version) -> the step that converts its data to version + 1.
+// Maps (type, version) to the function that converts an event's data to version + 1.
 using Upcasts = std::map<std::pair<EventType, int>, std::function<Json(Json)>>;
 const Upcasts& journal_upcasts();
 Result<Event> upcast(Event event, const Upcasts& steps);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Refuses folders on network file systems, because SQLite's write-ahead log is not safe there.
 //
-// Contract: require_local_disk asks the kernel which file system holds an existing folder.
+// Contract: require_local_disk() asks the operating system for the file system of an existing
+// folder.
+//
 // Example: CG_CHECK(require_local_disk("runs"));
 #pragma once
 
@@ -13,7 +15,8 @@
 
 namespace cutegen::store {
 
-// The name of a network file system by its statfs magic number; nullopt for any other.
+// Returns the name of the network file system with this statfs magic number, or nullopt if there is
+// none.
 std::optional<std::string> network_file_system(unsigned long magic);
 Result<void> require_local_disk(const std::filesystem::path& dir);
 

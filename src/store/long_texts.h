@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves long texts of an event (sources, compiler logs) into blobs, which the store keeps once per
-// hash.
+// Moves long texts of an event (sources, compiler logs) into blobs. The store keeps equal blobs
+// once.
 //
-// Contract: take_long_texts replaces every string of kLongText bytes or more by {"$blob": hash} and
-// passes the text to `put`; restore_long_texts puts the text back. Data that already has the form
-// {"$blob": ...} survives the round trip.
+// Contract: take_long_texts() replaces every string of kLongText bytes or more by {"$blob": hash}
+// and passes the string to `put`. restore_long_texts() restores the strings. Both functions
+// together also preserve data that already contains {"$blob": ...}.
 //
 // Example: Json lean = take_long_texts(data, [&](hash, text) { blobs[hash] = text; });
 #pragma once

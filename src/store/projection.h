@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes RunInfo from the events of a run, one at a time.
+// Computes the RunInfo of a run from its events, one event at a time.
 //
-// Contract: a pure function of the events. Increase kRunsProjection whenever this function or the
-// columns change; the store then rebuilds every row from the events.
+// Contract: the result depends only on the events. Increase kRunsProjection whenever
+// fold_run_info() or the columns of the table change. The store then rebuilds every row from the
+// events.
 //
 // Example: RunInfo info; for (const Event& e : events) fold_run_info(info, e);
 #pragma once

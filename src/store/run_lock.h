@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunLock: allows one writer per run. The kernel releases the lock whenever the process ends, even
-// by a crash.
+// RunLock: allows one writer per run. The operating system releases the lock when the process ends,
+// even after a crash.
 //
-// Contract: take() never blocks; if another process holds the lock, the error names its pid. held()
-// only probes. Example: CG_TRY(RunLock lock, RunLock::take(dir, "20261121-k3v9qa"));
+// Contract: take() never blocks. If another process holds the lock, the error names its pid. held()
+// tests the lock without taking it.
+//
+// Example: CG_TRY(RunLock lock, RunLock::take(dir, "20261121-k3v9qa"));
 #pragma once
 
 #include <filesystem>
@@ -17,7 +19,7 @@ namespace cutegen::store {
 class RunLock {
  public:
   static Result<RunLock> take(const std::filesystem::path& dir, const std::string& run);
-  // Whether any process (also this one) holds the run's lock.
+  // Returns whether any process, including this one, holds the lock of the run.
   static bool held(const std::filesystem::path& dir, const std::string& run);
 
  private:
@@ -25,7 +27,8 @@ class RunLock {
   UniqueFd fd_;
 };
 
-// A run id is a date, a dash, and six letters or digits. It names the lock file, so check it first.
+// A run id is a date, a dash, and six letters or digits. Check an id before using it, because it
+// becomes a file name.
 bool is_run_id(const std::string& text);
 std::string new_run_id();
 std::string utc_now();  // ISO 8601, seconds

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Store: runs as append-only journals of events, and blobs by content hash, in one SQLite file.
+// Store: keeps runs as append-only journals of events, and blobs by content hash, in one SQLite
+// file.
 //
-// Contract: append() commits before it returns; seq counts from 1 without gaps. Every other table
-// is a projection of events; the store rebuilds it when its version differs. The first event of a
-// run is `opened`; the store adds the fields of RunInfo to it, as "run". The store keeps long texts
-// once, as blobs; callers do not notice. Each run has at most one writer (a lock that dies with the
-// process) and any number of readers. The store refuses network file systems and says why.
+// Contract: append() commits before it returns. Event::seq counts from 1 without gaps. The store
+// computes every other table from the events, and rebuilds the table if its version differs. The
+// first event of a run is `opened`; the store adds the fields of RunInfo to it, as "run". The store
+// moves long texts into blobs when it writes an event, and restores them when it reads the event.
+// Each run has at most one writer, which holds a lock until its process ends, and any number of
+// readers. The store refuses folders on network file systems.
 //
 // Example:
 //   CG_TRY(auto s, Store::open("runs")); CG_TRY(auto run, s->create({...}));
@@ -23,13 +25,13 @@
 
 namespace cutegen::store {
 
-// unreadable: a newer version of cutegen wrote its events.
+// `unreadable` means that a newer version of cutegen wrote the run's events.
 enum class RunState { running, finished, interrupted, unreadable };
 using cutegen::to_string;
 Names<RunState> enum_names(RunState);
 
 struct RunInfo {
-  std::string id;  // a date and six letters or digits: "20261121-k3v9qa"
+  std::string id;  // date and six letters or digits, "20261121-k3v9qa"
   std::string task_name, task_file, device, strategy, model;
   RunState state = RunState::running;
   std::string created;  // ISO 8601, UTC
@@ -52,9 +54,10 @@ class Store {
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& dir);
   virtual ~Store() = default;
   virtual Result<std::unique_ptr<RunJournal>> create(const RunInfo& info) = 0;
-  // The full id of a run. `run` is an id, a unique prefix of it (or of its letters), or "last".
+  // Returns the full id of a run. `run` is an id, a unique prefix of an id or of the part after its
+  // dash, or "last".
   virtual Result<std::string> resolve(const std::string& run) = 0;
-  // Opens a run for writing; an error if another process writes it.
+  // Opens a run for writing. Returns an error if another process writes to the run.
   virtual Result<std::unique_ptr<RunJournal>> resume(const std::string& run) = 0;
   virtual Result<std::vector<Event>> read(const std::string& run) = 0;
   virtual Result<std::vector<RunInfo>> list() = 0;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channel: framed JSON and file descriptors over a Unix stream socket. All cutegen processes speak
-// this one protocol.
+// Channel: sends and receives JSON messages and file descriptors over a Unix stream socket. All
+// cutegen processes use this protocol.
 //
-// Frame: a 4-byte little-endian length, then UTF-8 JSON (an object, at most 64 MiB). Descriptors
-// (at most 8) travel with the frame's first byte.
-// Contract: send and receive honour the Context. If the peer has closed, they return a world error
-// "closed" (is_closed). call() sends a request and waits for the reply; it returns a reply of the
-// form {"error": {kind, message, where, remedy}} as that Error. A channel closes itself if the peer
-// breaks the protocol or if a call ends in the middle of a frame. It stays usable if a wait times
-// out before the first byte. At most one thread may send and one receive at a time.
+// A frame is a 4-byte little-endian length, then a JSON object in UTF-8 of at most 64 MiB. The
+// first byte of the frame carries the descriptors (at most 8).
+// Contract: send() and receive() obey the Context. If the peer has closed its socket, they return a
+// world error "closed" (see is_closed()). call() sends a request and waits for the reply. It
+// returns a reply of the form {"error": {kind, message, where, remedy}} as an Error. A channel
+// closes itself if the peer breaks the protocol or if a call ends in the middle of a frame. It
+// stays usable if receive() times out before the first byte of a frame. At most one thread may send
+// and one thread receive at a time.
 //
 // Example:
 //   CG_TRY(Frame f, channel.call(ctx, {{"schema", "cutegen.runner.v1"}, {"type", "load"}}, fds));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages between the toolchain and cutegen-compiler (schema cutegen.compiler.v1). They are
-// here because the compile server links no module above this one.
+// The messages between the evaluator and the compile server, cutegen-compiler (schema
+// cutegen.compiler.v1). They are in `wire` because the compile server links no module above it.
 //
-// Contract: the sender writes and the receiver reads a message by its one list of fields. A compile
-// call has one descriptor, the socket for its reply. A keep call has one, the pause socket. Parked
-// has one, the control socket of the server that was left behind. A reply comes from a process that
-// has read a candidate, so it may be anything.
+// Contract: sender and receiver use the same fields() function of a message. Three messages carry a
+// descriptor: `CompileCall` the socket for its reply, `KeepCall` the socket that pauses the
+// compiler, and `Parked` the control socket of a new server process. Do not trust replies: the
+// process that sends them has read a candidate.
 //
 // Example: CG_TRY(auto call, read_json<wire::CompileCall>(frame.body));
 #pragma once
@@ -20,12 +20,13 @@
 
 namespace cutegen::wire {
 
-// How a candidate is compiled: by a child that holds the parsed headers, as a whole, or by a child
-// that holds the beginning of the program.
+// How the compile server compiles a candidate. `forked`: in a child that has already parsed the
+// headers. `plain`: from scratch. `warm`: in a child that has already compiled the beginning of the
+// program.
 enum class CompileMode { forked, plain, warm };
 Names<CompileMode> enum_names(CompileMode);
 
-// CompilerReady::why if the client asked for `plain`.
+// The value of CompilerReady::why if the client asked for the mode `plain`.
 inline constexpr const char* kAskedFor = "asked for";
 
 // The server's first message.
@@ -46,30 +47,33 @@ struct CompileReply {
   bool ok = false;
   CompileMode how = CompileMode::forked;
   std::string status, ptx, log;
-  // Headers that this compile opened (besides the prefix's), and those that it did not find.
+  // Headers that this compilation opened, except those of the prefix, and headers that it did not
+  // find.
   std::vector<std::string> headers, refused;
   Protection grade = Protection::none;
   std::string missing;
   Nanoseconds spent{0};  // processor time of the child
 };
 
-// Instead of a reply: how the child died.
+// The server sends this message instead of a reply if the child died.
 struct CompileDied {
   std::string died;
   bool timed_out = false;
 };
 bool is_death(const Json& reply);
 
-// Tells the server to read a program in parts and to leave servers behind (apps/compiler/chain.h).
+// Tells the compile server to compile a program in parts. After expensive parts, the compiler
+// process leaves a copy of itself, a server from which similar programs continue
+// (apps/compiler/chain.h).
 struct KeepCall {
   std::vector<std::string> parts;
   int64_t memory_bytes = 0, timeout_ms = 0;
 };
 struct Parked {
-  int64_t part = 0;  // the server has read the parts before this one
+  int64_t part = 0;  // the new server has read the parts before this one
   Nanoseconds spent{0};
 };
-// The last process of the chain has read all parts.
+// The compiler process has read all parts of the program.
 struct Kept {};
 bool is_kept(const Json& message);
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffers of a run on the GPU, each between two guards.
+// Allocates the buffers of a run on the GPU and detects writes just outside them.
 //
-// Contract: one bind() places the buffers at the start of their blocks, the next bind() at the end,
-// so that an access beyond either end of a buffer reaches an unmapped page in one of two runs. The
-// rest of each block, its guards, holds a random byte. A buffer with a pattern holds repetitions of
-// it and has no copy in the caller's memory. It may have several copies; find() returns the one
-// that use_copy() chose. A shared buffer is memory of another process, mapped without copying; its
-// owner checks the guards. It too may have copies, each bound under its own name ("y", "y#1", ...),
-// and an initial buffer, whose bytes restore() copies into it. copy_back() copies the other buffers
-// to the caller, read-only ones too, and names a guard that was overwritten: "memory behind 'x' was
-// written".
+// Contract: unmapped pages surround each block of memory. One bind() places the buffers at the
+// start of their blocks, the next bind() at the end. So in one of two runs, an access before or
+// behind a buffer reaches an unmapped page. The rest of each block is a guard: every byte of it has
+// the same random value. A buffer with a pattern is filled with repetitions of the pattern; the
+// caller has no copy of it. It may have several copies on the GPU, from which find() returns the
+// copy that use_copy() chose. A shared buffer is memory of another process, mapped without copying;
+// its owner checks the guards. The caller binds each copy of a shared buffer under its own name
+// ("y", "y#1", ...), and may name an initial buffer, whose bytes restore() copies into the shared
+// buffer. copy_back() copies every buffer to the caller, except shared buffers and buffers with a
+// pattern. It checks the guards of all buffers except shared ones, and reports an overwritten
+// guard: "memory behind 'x' was written".
 //
 // Example: CG_CHECK(buffers.bind(list, stream)); ... CG_TRY(auto damage, buffers.copy_back());
 #pragma once
@@ -25,13 +27,13 @@ struct PlacedBuffer {
   Block block;
   Address at = 0;
   size_t bytes = 0;
-  std::span<std::byte> host;  // empty for patterns and shared buffers
+  std::span<std::byte> host;  // empty for shared buffers and buffers with a pattern
   bool read_only = false, shared = false;
   unsigned char guard = 0;
   std::vector<std::byte> pattern;
   int copies = 1;
   std::string initial;    // the buffer that restore() copies from
-  bool is_state = false;  // writable data: restore() writes the pattern
+  bool is_state = false;  // true if restore() rewrites the pattern
 };
 
 class Buffers {
@@ -46,11 +48,12 @@ class Buffers {
   Result<const PlacedBuffer*> find(const std::string& name, const std::string& step) const;
   // In timed run `run`, a buffer with n copies uses copy `run % n`.
   void use_copy(int run) { run_ = run; }
-  // Refills the chosen copy with its pattern, or restores it from its initial buffer.
+  // Refills the copy that use_copy() chose: with its pattern, or from its initial buffer.
   Result<void> refill(const std::string& name, Handle stream);
-  // Restores the initial values of the chosen copy of a mutated tensor.
+  // Restores the initial values of a tensor that the program mutates, in the copy that use_copy()
+  // chose.
   Result<void> restore(const std::string& name, Handle stream);
-  // Copies every buffer to the caller. Returns the first overwritten guard, or an empty text.
+  // Returns a message about the first overwritten guard, or an empty string.
   Result<std::string> copy_back();
   Result<void> read(const std::string& name, int64_t offset, std::span<std::byte> out) const;
 

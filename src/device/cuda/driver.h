@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver as a table of functions, loaded at run time. The build needs no part of CUDA.
+// Loads the CUDA driver library at run time, as a table of functions. The build needs no part of
+// CUDA.
 //
-// Contract: load_driver() opens $CUTEGEN_CUDA_DRIVER if set. Otherwise it tries libcuda.so.1 as the
-// loader finds it, then the usual folders of drivers. If the driver lacks a function, the error
-// says that it is too old. The library stays loaded. Types and numbers are the same as in cuda.h;
-// the driver keeps them stable.
+// Contract: load_driver() opens $CUTEGEN_CUDA_DRIVER if set. Otherwise it tries libcuda.so.1 on the
+// loader's search path, then in the usual folders of drivers. If the library lacks a function, the
+// error says that the driver is too old. The library stays loaded. The types and numbers here equal
+// those in cuda.h, which NVIDIA keeps stable.
 //
 // Example: CG_TRY(const Driver* d, load_driver()); CG_CHECK(d->check(d->init(0), "starting CUDA"));
 #pragma once
@@ -20,9 +21,9 @@ namespace cutegen::device::cuda {
 
 using Status = int;
 using Address = uint64_t;  // in device memory
-using Handle = void*;      // a context, module, function, stream, event or linker
+using Handle = void*;      // handle of a context, module, function, stream, event or linker
 
-// The statuses that cutegen distinguishes.
+// The CUresult codes that cutegen distinguishes.
 enum : Status {
   kOk = 0,
   kInvalidValue = 1,
@@ -54,7 +55,7 @@ struct Location {
 };
 inline constexpr int kDescriptor = 1;  // POSIX file descriptor, for sharing
 struct AllocationProperties {
-  int type = 1;          // pinned on the device
+  int type = 1;          // CU_MEM_ALLOCATION_TYPE_PINNED
   int handle_types = 0;  // kDescriptor: shareable
   Location location;
   void* reserved = nullptr;
@@ -157,25 +158,25 @@ struct Driver {
                           const int*, const int*, uint32_t, uint32_t, const uint32_t*, int, int,
                           int, int);
 
-  // Null if the driver lacks it.
+  // Null if the driver lacks this function.
   Status (*reset_persisting_l2)() = nullptr;
 
-  std::string library;  // the path that was opened
+  std::string library;  // path of the loaded library
 
-  // "out of memory (CUDA_ERROR_OUT_OF_MEMORY)"
+  // Returns, for example, "out of memory (CUDA_ERROR_OUT_OF_MEMORY)".
   std::string text(Status status) const;
-  // A world error that says what cutegen was doing.
+  // Turns a failed status into a world error whose message says what cutegen was doing (`what`).
   Result<void> check(Status status, const std::string& what) const;
 };
 
 Result<const Driver*> load_driver();
-// Opens a library of the driver ("libcuda.so.1"). `library` is null if there is none.
+// The result of open_library("libcuda.so.1"). `library` is null if no such library exists.
 struct Opened {
   void* library = nullptr;
   std::string path;
 };
 Opened open_library(const std::string& name);
 
-inline constexpr int kDynamicShared = 8;  // attribute of a function
+inline constexpr int kDynamicShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 }  // namespace cutegen::device::cuda

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver reports about a GPU, and the state of its clocks.
+// Reads the properties of a GPU from the driver, and its clocks from NVML.
 //
-// Contract: "cuda:N" is the N-th GPU that the driver shows (after CUDA_VISIBLE_DEVICES).
-// find_device() creates no context. A missing driver or GPU is a world error with its remedy. Watch
-// reads clocks through NVML. Without NVML it returns nothing.
+// Contract: "cuda:N" is the N-th GPU that the driver lists, subject to CUDA_VISIBLE_DEVICES.
+// find_device() creates no CUDA context. If the driver or the GPU is missing, it returns a world
+// error with a remedy. `Watch` reads clocks through NVML. If the host has no NVML, read() returns
+// an empty map.
 //
 // Example: CG_TRY(Found gpu, find_device(*driver, "cuda:0")); fmt::print("{}", gpu.identity.gpu);
 #pragma once
@@ -22,7 +23,7 @@ struct Found {
   DeviceIdentity identity;
 };
 Result<Found> find_device(const Driver& driver, const DeviceName& name);
-// Every GPU that the driver shows.
+// Returns every GPU that the driver lists.
 Result<std::vector<Found>> list_devices();
 
 class Watch {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of device memory between unmapped pages, either our own or imported from another process.
+// Allocates blocks of device memory between unmapped pages, or imports blocks from another process.
 //
 // Contract: an unmapped page lies before and after each block, so that an access outside the block
-// faults. BlockMemory keeps returned blocks, up to a limit, and reuses them without clearing. With
-// `shareable`, share() exports a block as a descriptor, and another process imports it at its own
-// address. A kernel that writes to a read-only import faults. Callers drop() imported blocks
-// instead of returning them. The context must outlive the BlockMemory.
+// faults. give_back() keeps blocks, up to a limit, and take() reuses them without clearing them. If
+// `shareable` is set, share() exports a block as a file descriptor, with which another process
+// imports the block at an address of its own. A kernel that writes to a block imported read-only
+// faults. Callers release imported blocks by drop(), not by give_back(). The context must outlive
+// the BlockMemory.
 //
 // Example: CG_TRY(Block b, memory.take(4096)); CG_TRY(UniqueFd fd, memory.share(b)); ...
 //   CG_TRY(Block same, other.import(fd.get(), b.mapped_bytes, true)); ... other.drop(same);
@@ -43,7 +44,7 @@ class BlockMemory {
   Result<Block> import(int descriptor, size_t mapped_bytes, bool read_only);
   void drop(const Block& block);
   void drop_kept();
-  Result<size_t> page();  // the granularity of blocks
+  Result<size_t> page();  // the granularity of blocks in bytes
 
  private:
   Status make(Block& block, size_t page);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiled modules of one program on the GPU.
+// Loads the compiled modules of one program on the GPU.
 //
-// Contract: load() replaces the loaded modules and so resets their variables. It loads a module's
-// own machine code if the driver accepts it. Otherwise the driver assembles the PTX, and Modules
-// keeps the result by the hash of the PTX, so that loading it again is cheap. If the driver's
-// assembler refuses the PTX, the user error has the assembler's first line. If the PTX is too new
-// for the driver, it is a world error. Facts come from the PTX declarations, static shared memory
-// from the machine code.
+// Contract: load() replaces the loaded modules, which resets their global variables. It loads the
+// machine code that the caller passes for a module, if the driver accepts this code. Otherwise the
+// driver assembles the PTX, and Modules caches the result under the hash of the PTX. If the
+// driver's assembler refuses the PTX, load() returns a user error with the assembler's first line.
+// If the PTX is too new for the driver, load() returns a world error. load() reads `ModuleFacts`
+// from the PTX declarations, and the size of static shared memory from the machine code.
 //
 // Example: CG_TRY(auto facts, modules.load({ptx})); CG_TRY(Handle f, modules.function(0, "gemm"));
 #pragma once

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// OwnKernels: cutegen's own kernels around a timed run, and their memory. gate: holds back the run
-// until all of it is queued. tick: measures the SM clock. soil: overwrites shared memory.
+// OwnKernels: launches cutegen's own kernels before and after a timed run. The kernel `gate` holds
+// back the run until the host has queued all its launches. `tick` measures the SM clock. `soil`
+// overwrites shared memory.
 //
-// Contract: prepare() allocates pinned memory; load() allocates the rest before the first timed
-// run. All kernels are queued on the caller's stream. A closed gate opens by itself after a time
-// limit.
+// Contract: prepare() allocates pinned memory. load() allocates the other memory before the first
+// timed run. All kernels are queued on the caller's stream. A gate kernel ends by itself after a
+// time limit.
 //
 // Example: CG_CHECK(own.shut_gate(stream)); ... own.open_gate();
 #pragma once
@@ -24,25 +25,25 @@ class OwnKernels {
   Result<void> load(const DeviceFacts& facts, size_t l2_bytes);
   void close();
 
-  // Holds back everything that is queued after it.
+  // Queues the gate kernel. It holds back all later work on the stream until open_gate().
   Result<void> shut_gate(Handle stream);
   void open_gate() { std::atomic_ref(pinned_->gate).store(gates_); }
-  // Measures the SM clock; clock_hz() returns it once the stream is empty.
+  // Queues a measurement of the SM clock. clock_hz() returns the result once the stream is empty.
   Result<void> tick(Handle stream);
   std::optional<double> clock_hz() const;
   Result<void> cool_l2(Handle stream);
-  // How long the last cool_l2() took, once the stream is empty. Longer than usual means that other
-  // work uses the GPU's memory.
+  // Returns how long the last cool_l2() took, once the stream is empty. If it took longer than
+  // usual, other work is using the GPU's memory.
   std::optional<double> cooling_ns() const;
   Result<void> soil_shared(Handle stream);
-  // A value that differs from run to run.
+  // Returns a value that differs from run to run.
   uint32_t mark() const { return gates_ * 2654435761U; }
   Address spare() const { return flush_; }
 
  private:
   struct Pinned {
-    uint32_t gate;        // the gate kernel waits for its value
-    uint64_t cycles, ns;  // cycles and time of an SM, from the tick kernel
+    uint32_t gate;        // the gate kernel polls this word
+    uint64_t cycles, ns;  // cycles and time of one SM, which the tick kernel writes
   };
   Result<void> launch_one(Handle kernel, void** arguments, Handle stream);  // one thread
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scrubber: overwrites registers, local memory and persisting L2 lines, through which a kernel
-// could pass data to the next run. (OwnKernels and the buffers overwrite shared memory and
-// buffers.)
+// Scrubber: overwrites registers and local memory, and resets persisting L2 lines. Otherwise a
+// kernel could leave data there for the next run. (OwnKernels overwrites shared memory; Buffers
+// refills the buffers.)
 //
-// Contract: a failure never ends a timing. The Scrubber does not retry a failed step; missing()
-// names it. run() queues kernels on the stream and does not wait for them.
+// Contract: a failure of the Scrubber never ends a timing. If it cannot overwrite something,
+// missing() names it, and later runs do not try again. run() queues kernels on the stream and does
+// not wait for them.
 //
 // Example: Scrubber s(driver, sms); s.prepare(); s.run(stream, value, spare); s.missing();
 #pragma once
@@ -16,7 +17,8 @@
 
 namespace cutegen::device::cuda {
 
-// The PTX of both kernels, scrub_registers and scrub_local, with arguments (value, spare).
+// Returns PTX with two kernels, scrub_registers and scrub_local, which take the arguments (value,
+// spare).
 std::string scrub_ptx();
 
 class Scrubber {
@@ -24,19 +26,19 @@ class Scrubber {
   Scrubber(const Driver& driver, int sms) : driver_(driver), sms_(sms) {}
   // Loads the kernels on the first call.
   void prepare();
-  // spare: four bytes of device memory that the kernels may write, so that the compiler keeps their
-  // work.
+  // `spare` is four bytes of device memory. The kernels may write there, so that the compiler
+  // cannot remove their work.
   void run(Handle stream, uint32_t value, Address spare);
-  // What was not overwritten: "registers", "local memory", "persisting L2 lines".
+  // Names what the Scrubber cannot overwrite: "registers", "local memory", "persisting L2 lines".
   const std::vector<std::string>& missing() const { return missing_; }
-  // Call it before the context ends.
+  // Call this function before the CUDA context ends.
   void unload();
 
  private:
   struct Kernel {
     const char* name;
     const char* what;
-    unsigned blocks, threads;  // per SM; per block
+    unsigned blocks, threads;  // blocks per SM; threads per block
     Handle function = nullptr;
   };
   void miss(const char* what);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session: the evaluator's own context on a GPU. Its process never loads a candidate.
+// Session: the evaluator's CUDA context on a GPU. The evaluator never loads a candidate into this
+// context.
 //
-// Contract: owns memory that other processes may import (memory()), and runs cutegen's own kernels.
-// Every thread calls enter() before it uses the session; one thread at a time may use it. wait()
-// returns when all queued work is done. Every failure is a world error, because no candidate can
-// cause it.
+// Contract: the session owns memory that other processes may import (memory()), and runs cutegen's
+// own kernels. A thread must call enter() before it uses the session. Only one thread at a time may
+// use it. wait() returns when all queued work is done. Every failure is a world error, because no
+// candidate can cause a failure here.
 //
 // Example: CG_TRY(auto s, cuda::Session::open("cuda:0")); CG_CHECK(s->enter());
 //   CG_CHECK(s->load(ptx)); CG_CHECK(s->launch("fill", 64, 256, {&at, &words, &pattern}));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // StepQueue: queues the steps of a program on the GPU's stream, and waits for them.
 //
-// Contract: queue() does not wait. After a fault, or if a kernel does not end, lost() is true: the
-// context is broken and nothing more can run in this process.
+// Contract: queue() does not wait for the step. If a kernel faults or does not end, the CUDA
+// context is broken: lost() returns true, and nothing more can run in this process.
 //
 // Example: CG_TRY(Status s, queue.queue(step, true)); CG_TRY(s, queue.wait(ctx, limit));
 #pragma once
@@ -25,11 +25,13 @@ class StepQueue {
   bool lost() const { return lost_; }
 
   Result<Status> queue(const std::variant<Launch, Fill>& step, bool first);
-  // Waits until the stream is empty. Returns its status, or kNotReady after the limit.
+  // Waits until the stream is empty and returns the stream's status, or kNotReady if that takes
+  // longer than `limit`.
   Result<Status> wait(const Context& ctx, Nanoseconds limit);
-  // Reports a failed status as the kernel's fault, or returns an error if no kernel can cause it.
+  // Adds a failed status to the report as a fault of `kernel`. If no kernel can cause this status,
+  // it returns an error.
   Result<void> note_fault(Status status, const std::string& kernel, RunReport& report);
-  // elapsed() gives the time from record_begin() to record_end().
+  // elapsed() returns the GPU time between record_begin() and record_end().
   Status record_begin() { return driver_.event_record(begin_, stream_); }
   Status record_end() { return driver_.event_record(end_, stream_); }
   Status elapsed(float* ms) const { return driver_.event_elapsed(ms, begin_, end_); }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodes the tensor map in a launch's argument as the driver's 128 bytes.
+// Asks the driver to encode a tensor map (the descriptor of TMA copies), from its description in a
+// launch argument.
 //
-// Contract: the description consists of int64 words: rank, dims, strides in elements, then the
-// words of the module's tma_spec (core/program.h). A map that the GPU does not support is a user
-// error with TMA's rules. An unknown swizzle is unsupported.
+// Contract: the description consists of int64 words: rank, sizes, strides in elements, then the
+// words of the constant `tma_spec` of the module (core/program.h). If the GPU does not support the
+// map, the result is a user error that quotes TMA's rules. If the swizzle is unknown, the result is
+// an `unsupported` error.
 //
 // Example: CG_TRY(TensorMap map, encode_map(driver, arg.bytes, address, "step gemm"));
 #pragma once

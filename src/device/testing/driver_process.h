@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: runs a body in a fresh process with a chosen driver, because a process never unloads
-// its driver.
+// For tests: runs a function in a child process with a chosen CUDA driver, because a process cannot
+// unload its driver.
 //
 // Contract: `how` is "real" (the machine's driver), "none", or a behaviour of tests/fake_cuda:
-// "good" or the name of a failure. A failure in the body fails the test.
+// "good" or the name of a failure. If the function fails an expectation, the test fails.
 //
 // Example: with_driver("good", [] { ASSERT_TRUE(open_device("cuda:0")); });
 #pragma once
@@ -20,14 +20,14 @@
 
 namespace cutegen::device::cuda {
 
-// The path of a fake driver that fails in the named way.
+// Returns the path of a fake driver with this behaviour.
 inline std::string fake_driver(const std::string& how) {
   namespace fs = std::filesystem;
   fs::path real = fs::path(CUTEGEN_BIN_DIR).parent_path() / "tests/libfake_cuda.so";
   fs::path copy = real.parent_path() / "fake_cuda" / (how + ".so");
   std::error_code error;
   fs::create_directories(copy.parent_path(), error);
-  fs::create_symlink(real, copy, error);  // another test may have created it already
+  fs::create_symlink(real, copy, error);  // another test may have created the link already
   return copy.string();
 }
 

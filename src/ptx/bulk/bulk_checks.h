@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// BulkChecks: checks the addresses of a bulk copy, and its accesses to global memory.
+// BulkChecks: checks the addresses of a bulk copy (cp.async.bulk), and its accesses to global
+// memory.
 //
-// Contract: a function that returns false (or nullopt) has reported a finding for the lane at the
-// warp's current instruction. global() also counts the traffic. After global(), host() returns the
-// host address of a row.
+// Contract: a function that returns false or nullopt has reported a `Finding` (a fault of the
+// kernel) for the lane at the warp's current instruction. global() also counts the traffic. After
+// global(), host() returns the host address of a row of the copy.
 //
 // Example: if (!checks.global(w, lane, copy)) return false;
 #pragma once
@@ -27,8 +28,8 @@ class BulkChecks {
               const TensorPlace& place, const TensorOffsets& offsets);
   // Checks a copy without a tensor map.
   bool bytes(const Warp& w, int lane, uint64_t global, uint32_t size);
-  // Checks that all rows lie in buffers that the copy may access, and that the copy races with no
-  // other access.
+  // Checks that all rows of the copy lie in buffers that it may access, and that no other access
+  // races with the copy.
   bool global(Warp& w, int lane, const BulkCopy& c);
   void fail(const Warp& w, int lane, const std::string& what);
   std::byte* host(const TensorRow& r);

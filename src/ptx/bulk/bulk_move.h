@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves the bytes of bulk copies into shared memory and out of it.
+// Moves the bytes of bulk copies (cp.async.bulk) into and out of shared memory.
 //
-// Contract: the copy has passed its checks and is in `cta.bulk`. put_rows() reads `from_shared`,
-// the shared memory of the CTA that started the copy, if the copy's source is shared memory.
+// Contract: the caller has checked the copy and added it to `cta.bulk`. If the source of the copy
+// is shared memory, put_rows() reads it from `from_shared`, the shared memory of the CTA that
+// started the copy.
 //
 // Example: put_rows(cta, copy, nullptr);
 #pragma once
@@ -15,7 +16,8 @@ namespace cutegen::ptx {
 void put_rows(CtaState& cta, const BulkCopy& c, const std::byte* from_shared);
 // Reads the bytes of a store from shared memory, except bytes outside the tensor.
 void take_rows(const CtaState& cta, BulkCopy& c);
-// Writes the bytes in BulkCopy::held to global memory, or reduces them into it.
+// Writes the bytes in BulkCopy::held to global memory. For a reduction, combines them with the
+// values in global memory.
 void write_rows(const CtaState& cta, const BulkCopy& c);
 
 }  // namespace cutegen::ptx

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// BulkReader: makes one lane's BulkCopy from the operands of its instruction.
+// BulkReader: reads the operands of a bulk copy instruction (cp.async.bulk, st.async, ...) for one
+// lane, and fills the lane's `BulkCopy`.
 //
 // Contract: read() fills all fields except the address in shared memory, and checks the accesses to
-// global memory. A function that returns false has reported a finding.
+// global memory. A function that returns false has reported a `Finding` (a fault of the kernel).
 //
 // Example: BulkCopy c; if (!reader.read(w, in, lane, c)) return false;
 #pragma once
@@ -11,15 +12,16 @@
 
 namespace cutegen::ptx {
 
-// Computes a lane's address from three entries of Inst::list: register slot, offset, and whether
-// the slot has 64 bits.
+// Computes the address of a lane from three entries of Inst::list: the register, the offset, and
+// whether the register has 64 bits.
 uint64_t lane_address(const Warp& w, const int32_t* address, int lane);
 
 class BulkReader {
  public:
   BulkReader(CtaState& cta, BulkChecks& checks) : cta_(cta), checks_(checks) {}
   bool read(Warp& w, const Inst& in, int lane, BulkCopy& c);
-  // The CTAs of a multicast, one bit per rank; nullopt: the instruction is not a multicast.
+  // Returns the CTAs that a multicast writes, one bit per rank, or nullopt if the instruction is
+  // not a multicast.
   static std::optional<uint16_t> ctas(const Warp& w, const Inst& in, int lane);
 
  private:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// BulkShared: checks the accesses of a bulk copy to shared memory.
+// BulkShared: checks the accesses of a bulk copy (cp.async.bulk) to shared memory.
 //
 // Contract: `owner` is the CTA of the cluster whose shared memory a load writes. A function that
-// returns false has reported a finding for the executing CTA at the warp's current instruction.
+// returns false has reported a `Finding` (a fault of the kernel) for the executing CTA at the
+// warp's current instruction.
 //
 // Example: if (!checks.target(w, owner, copy, span, 16)) return false;
 #pragma once
@@ -20,17 +21,18 @@ class BulkShared {
               uint64_t align);
   // Checks the source of a load from this CTA's shared memory.
   bool source(const Warp& w, const BulkCopy& c);
-  // Call delivered() when a load has arrived in this CTA, released() when a copy has read its
-  // memory.
+  // Call delivered() when a load has arrived in this CTA. Call released() when a copy has read this
+  // CTA's shared memory.
   void delivered(const BulkCopy& c);
   void released(const BulkCopy& c);
-  // Call it when a copy to this CTA has read the shared memory of the CTA that started it.
+  // Call source_read() when a copy to this CTA has read its source, the shared memory of `issuer`.
   void source_read(const BulkCopy& c, CtaState& issuer);
-  // Reports a load, to this CTA or from it to another CTA, that no thread has waited for.
+  // Reports a load for which no thread has waited. This CTA receives the load, or sends it to
+  // another CTA.
   void report_left(const BulkCopy& c, const CtaState& owner);
 
  private:
-  // A part of shared memory that the copy writes or reads.
+  // A range of shared memory that the copy writes or reads.
   struct Part {
     const CtaState& owner;
     bool written;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// BulkUnit: executes bulk copies, from issue to completion.
+// BulkUnit: executes bulk copies (cp.async.bulk), from issue to completion.
 //
-// Contract: issue() checks and counts the accesses to both memories. It usually moves no bytes; in
-// an order other than in_order, a load may arrive at once. A load is in CtaState::bulk of the CTA
-// that receives it; a multicast becomes one load per CTA. A load arrives when a warp waits at its
-// mbarrier. A store reads its source when its thread waits with .read. A store writes global memory
-// when its thread waits for the group, or at the end of the CTA. If a CTA has too many copies in
-// flight, the simulator completes the oldest. A function that returns false has reported a finding.
+// Contract: issue() checks and counts the accesses to shared and global memory. It usually moves no
+// bytes, but a load may arrive at once if Job::order is not `in_order`. The CTA that receives a
+// load keeps it in CtaState::bulk; a multicast becomes one load per CTA. A load arrives when a warp
+// waits at its mbarrier. A store reads its source when its thread waits with .read. A store writes
+// global memory when its thread waits for the group, or when the CTA ends. If a CTA has too many
+// copies in flight, the simulator completes the oldest copy. A function that returns false has
+// reported a `Finding` (a fault of the kernel).
 //
 // Example: if (!copies.issue(w, in, mask)) return false;
 #pragma once
@@ -33,20 +34,21 @@ class BulkUnit {
   void commit(const Warp& w, uint32_t mask) { cta_.bulk.commit(w.index, mask); }
   // cp.async.bulk.wait_group{.read}
   bool wait(Warp& w, const Inst& in, uint32_t mask);
-  // Delivers copies that the mbarrier counts, the oldest first, until its phase completes.
+  // Delivers copies that the mbarrier counts, oldest first, until the phase of the mbarrier
+  // completes.
   bool deliver_to(Warp& w, uint64_t mbarrier);
-  // Completes all copies. Call it when all threads have ended.
+  // Completes all copies. Call this function when all threads have ended.
   bool drain();
 
  private:
   bool issue_lane(Warp& w, const Inst& in, int lane);
   bool store(Warp& w, const Inst& in, BulkCopy c);
-  // load() copies to one CTA of the cluster, multicast() to several.
+  // load() copies to one CTA of the cluster, and multicast() copies to several CTAs.
   bool load(Warp& w, const Inst& in, BulkCopy c);
   bool multicast(Warp& w, const Inst& in, uint16_t ctas, const BulkCopy& c);
   bool send(Warp& w, const Inst& in, CtaState& owner, BulkCopy c);
   bool hold(Warp& w, CtaState& owner, BulkCopy c);
-  // `index` is in the owner's CtaState::bulk. complete() removes the copy.
+  // `index` is the index of the copy in the owner's CtaState::bulk. complete() removes the copy.
   bool complete_in(CtaState& owner, size_t index);
   bool complete(size_t index);
   bool arrive(BulkCopy& c);

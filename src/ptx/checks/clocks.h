@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks: tells which accesses of other warps happened before a warp's next access.
+// Clocks: determines which accesses of other warps happened before the next access of a warp.
 //
-// Contract: a label is a number for all accesses of a warp between two synchronisations. If every
-// barrier is for the whole CTA, all warps have the same label. Otherwise each warp has a vector
-// clock of labels, and the CTAs of a cluster share one ClockTable. ordered(w, u, label) is true if
-// the accesses of warp u with `label` happened before the next access of w.
+// Contract: a label is the number that all accesses of a warp between two synchronisations share.
+// If every barrier is for the whole CTA, all warps have the same label. Otherwise each warp has a
+// vector clock of labels, and the CTAs of a cluster share one ClockTable. ordered(w, u, label) is
+// true if the accesses of warp u with this label happened before the next access of warp w.
 //
-// peer(rank, warp) numbers the warps of other CTAs, relative to this CTA. The clocks also have
-// entries for agents. One agent per mbarrier stands for the copies that complete on it. One agent
-// per warp stands for the reads by its products (wgmma.mma_async), so that one warp can free shared
-// memory that the products of all four warps have read. visible(w, u, label) is true if a proxy
-// fence lies between u's accesses with `label` and the next access of w, so that the async proxy
-// sees the accesses of u.
+// peer(rank, warp) returns the number of a warp of another CTA, relative to this CTA. The clocks
+// also have entries for agents, which represent asynchronous accesses. One agent per mbarrier
+// represents the copies that complete on the mbarrier. One agent per warp represents the reads of
+// shared memory by the warp's products (wgmma.mma_async). So one warp may reuse shared memory after
+// it has waited for the products of all four warps. visible(w, u, label) is true if a proxy fence
+// lies between the accesses of warp u with this label and the next access of warp w. Then the async
+// proxy sees the accesses of u.
 //
 // Example: clocks.arrive(w, id); ... all have arrived: clocks.leave(w, id); clocks.clear(id);
 #pragma once
@@ -28,22 +29,22 @@ namespace cutegen::ptx {
 // The memory for which a proxy fence orders accesses.
 enum class ProxyFence : uint8_t { shared, global };
 
-// The vector clocks of all warps of a CTA or of a cluster, and of the mbarriers' agents after them.
+// The vector clocks of all warps of a CTA or cluster, then the labels of the agents.
 class ClockTable {
  public:
-  // For each warp or agent: its last label whose accesses are known to have happened before. Empty:
-  // none are known.
+  // For each warp or agent, the last label whose accesses are known to have happened before. If a
+  // vector is empty, no accesses are known to have happened before.
   struct Known {
     std::vector<uint32_t> seen;
     std::array<std::vector<uint32_t>, 2> fenced;  // by ProxyFence
   };
   void begin(int ctas, int warps);
   int warps() const { return warps_; }  // of all CTAs
-  // The agent that stands for a warp's wgmma products. It gets a new label after each group of
-  // products.
+  // Returns the agent that represents the wgmma products of a warp. commit_products() gives the
+  // agent a new label after each group of products.
   int products_of(int warp) const { return warps_ + warp; }
   uint32_t commit_products(int warp);
-  // Call it when `warp` has waited for the products of `other` up to a label.
+  // Call wait_products() when `warp` has waited for the products of `other` up to `label`.
   void wait_products(int warp, int other, uint32_t label);
   uint32_t label(int agent) const { return own_[size_t(agent)]; }
   uint32_t seen(int warp, int other) const { return known_[size_t(warp)].seen[size_t(other)]; }
@@ -56,9 +57,10 @@ class ClockTable {
   void forget(Known& k) const;
   Known& barrier(uint64_t number) { return barriers_[number]; }
   Known& place(uint64_t key) { return places_[key]; }
-  // The clocks of an mbarrier. The mbarrier has the key of its place in memory.
+  // The clocks of an mbarrier. The key of an mbarrier is its address in shared memory combined with
+  // the rank of its CTA.
   struct PhaseClock {
-    Known now, done;  // what arrivals pass on: in this phase, in all completed phases
+    Known now, done;  // now: for arrivals in this phase; done: for all completed phases
     int agent = 0;
   };
   PhaseClock& mbarrier(uint64_t key) { return mbarriers_[key]; }
@@ -69,7 +71,7 @@ class ClockTable {
   void join(std::vector<uint32_t>& to, const std::vector<uint32_t>& from) const;
   void join(Known& to, const Known& from) const;
 
-  int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: warps and agents so far
+  int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: number of warps and agents so far
   uint32_t last_ = 1;
   std::array<bool, 2> fences_ = {};  // whether there was a fence of each ProxyFence kind
   std::vector<uint32_t> own_;
@@ -78,11 +80,12 @@ class ClockTable {
   std::unordered_map<uint64_t, PhaseClock> mbarriers_;
 };
 
-// The part of a ClockTable that belongs to one CTA.
+// The view that one CTA has of a ClockTable.
 class Clocks {
  public:
   Clocks(int warps, bool vector) : warps_(warps), vector_(vector) {}
-  // ctas: of the cluster. Its first CTA creates the table `shared`. nullptr: no cluster.
+  // `ctas` is the size of the cluster. The first CTA of the cluster creates the table `shared`.
+  // Pass nullptr if there is no cluster.
   void begin(int ctas = 1, int rank = 0, std::shared_ptr<ClockTable>* shared = nullptr);
   bool vector() const { return vector_; }
   uint32_t label(int agent) const { return vector_ ? table_->label(first_ + agent) : label_; }
@@ -93,15 +96,15 @@ class Clocks {
   bool visible(ProxyFence kind, int warp, int other, uint32_t label) const {
     return label <= table_->fenced(kind, first_ + warp, first_ + other);
   }
-  // The number that this CTA uses for a warp or an agent of the CTA with this rank.
+  // Returns the number by which this CTA refers to a warp or an agent of the CTA with this rank.
   int peer(size_t rank, int warp) const { return (int(rank) - rank_) * warps_ + warp; }
-  // The rank of the CTA to which the warp belongs.
   int rank_of(int warp) const { return (first_ + warp) / warps_; }
   int first() const { return first_; }
   bool is_agent(int other) const {
     return vector_ ? first_ + other >= table_->warps() : other >= warps_;
   }
-  // The agent of a warp's products, and the warp of such an agent (-1: another agent).
+  // products_of() returns the agent of a warp's products. warp_of_products() returns the warp of
+  // such an agent, or -1 for other agents.
   int products_of(int warp) const { return table_->products_of(first_ + warp) - first_; }
   int warp_of_products(int agent) const;
   uint32_t commit_products(int warp) { return table_->commit_products(first_ + warp); }
@@ -110,18 +113,19 @@ class Clocks {
   }
   bool is_peer(int warp) const { return warp < 0 || (warp >= warps_ && !is_agent(warp)); }
 
-  // A barrier of all warps.
+  // Call join() at a barrier for all warps of the CTA.
   void join() { ++label_; }
   void arrive(int warp, int barrier) { table_->give(first_ + warp, table_->barrier(at(barrier))); }
   void leave(int warp, int barrier) { table_->take(first_ + warp, table_->barrier(at(barrier))); }
   void clear(int barrier) { table_->forget(table_->barrier(at(barrier))); }
-  // A warp synchronises through a place in this CTA's shared memory, or through kClusterPlace with
-  // its whole cluster.
+  // release() and acquire() order warps through an address in this CTA's shared memory, or through
+  // kClusterPlace for the barrier of the cluster.
   void release(int warp, uint64_t place) { table_->give(first_ + warp, table_->place(key(place))); }
   void acquire(int warp, uint64_t place) { table_->take(first_ + warp, table_->place(key(place))); }
 
   void fence_proxy(ProxyFence kind, int warp) { table_->fence(kind, first_ + warp); }
-  // An mbarrier at a place in shared memory. Its agent stands for the copies that it counts.
+  // `place` is the address of an mbarrier in shared memory. The mbarrier's agent represents the
+  // copies that the mbarrier counts.
   void init_mbarrier(uint64_t place) { table_->init_mbarrier(key(place)); }
   int agent_of(uint64_t place) { return table_->mbarrier(key(place)).agent - first_; }
   void arrive_mbarrier(int warp, uint64_t place) {
@@ -131,17 +135,18 @@ class Clocks {
   void wait_mbarrier(int warp, uint64_t place) {
     table_->take(first_ + warp, table_->mbarrier(key(place)).done);
   }
-  // Whether the warp has synchronised with some warp of this CTA since `label` of `other`.
+  // Returns whether the accesses of `other` with this label happened before the next access of some
+  // warp of this CTA.
   bool any_ordered(int other, uint32_t label) const;
 
  private:
-  static constexpr int kRankShift = 40;  // greater than any place in shared memory
+  static constexpr int kRankShift = 40;  // above the bits of all addresses in shared memory
   uint64_t at(int barrier) const { return uint64_t(barrier) | uint64_t(rank_) << kRankShift; }
   uint64_t key(uint64_t place) const {
     return ~place == 0 ? place : place | uint64_t(rank_) << kRankShift;
   }
 
-  int warps_, rank_ = 0, first_ = 0;  // first_: number of this CTA's warp 0 in the table
+  int warps_, rank_ = 0, first_ = 0;  // first_: index of this CTA's warp 0 in the table
   bool vector_;
   uint32_t label_ = 1;
   std::shared_ptr<ClockTable> table_, own_table_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about a kernel that the checks need before it runs.
+// Computes facts about a kernel that the checks need before the kernel runs.
 //
-// Contract: a granule is the unit in which the race checks track memory: the size of the kernel's
-// smallest access, at most 4 bytes. So accesses to neighbouring elements of one word do not
+// Contract: the race checks track memory in granules. A granule has the size of the kernel's
+// smallest access, but at most 4 bytes. So accesses to different elements within one word do not
 // conflict.
 //
 // Example: HazardFacts f = hazard_facts(program, block_threads);
@@ -15,7 +15,6 @@
 
 namespace cutegen::ptx {
 
-// The kinds of access that the checks distinguish.
 enum class Touch : uint8_t { read, write, atomic };
 inline Touch touch_of(const Inst& in) {
   return in.op == Op::load ? Touch::read : in.op == Op::store ? Touch::write : Touch::atomic;
@@ -23,12 +22,12 @@ inline Touch touch_of(const Inst& in) {
 
 struct HazardFacts {
   int shared_shift = 2, global_shift = 2;  // log2 of a granule
-  // Whether anything besides barriers for the whole CTA orders warps: barriers for some warps or
-  // for a cluster, atomics or volatile accesses to shared memory, or proxy fences.
+  // Whether warps synchronise not only by barriers for the whole CTA, but also by barriers for some
+  // warps or for a cluster, atomics or volatile accesses to shared memory, or proxy fences.
   bool partial_order = false;
   bool shared_atomics = false;
-  bool asynchronous = false;  // mbarriers and bulk copies
-  // For each pc: its number among the accesses that may be to shared memory, or -1.
+  bool asynchronous = false;  // whether it uses mbarriers or bulk copies
+  // The instructions that may access shared memory are numbered. For each pc: this number, or -1.
   std::vector<int32_t> access_index;
   std::vector<int32_t> access_pc;   // by that number
   std::vector<bool> access_writes;  // by that number

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds races on global memory, between CTAs and between the warps of a CTA.
 //
-// Contract: an epoch is a number for the executions of one instruction by one warp between two
-// synchronisations. Each granule of a writable buffer stores the epochs of its last write and read.
-// Accesses of earlier launches never conflict. The check treats two CTAs as ordered if one acquires
-// after the other has released, at any address. A volatile or acquiring load and an atomic that
-// returns a value acquire; a fence at GPU scope and a releasing atomic or store release. So the
-// check may miss a race, but it never reports a correct protocol. A relaxed atomic or a volatile
-// store alone releases nothing to another CTA, but orders the warps of its own CTA.
+// Contract: an epoch is an id for the executions of one instruction by one warp between two
+// synchronisations. Each granule (checks/facts.h) of a writable buffer stores the epochs of its
+// last write and read. Accesses of earlier launches never conflict. The check treats two CTAs as
+// ordered if one CTA acquires after the other CTA has released, at any address. So it may miss a
+// race, but it never reports a race in a correct protocol. Volatile or acquiring loads and atomics
+// that return a value count as acquires. Fences at GPU scope and releasing atomics or stores count
+// as releases. A relaxed atomic or a volatile store alone does not order accesses of other CTAs,
+// but it orders the warps of its own CTA.
 //
 // Example: if (uint32_t bad = races.touch(access, shadow, base)) blame(races.other());
 #pragma once
@@ -25,8 +26,9 @@ namespace cutegen::ptx {
 
 struct Epoch {
   int64_t cta = 0;
-  uint64_t low = 0;  // the lowest address of its first execution
-  // Distance of the lanes' addresses; 0: not contiguous, or executed more than once.
+  uint64_t low = 0;  // lowest address of the first execution
+  // Distance between the addresses of adjacent lanes. 0: not contiguous, or executed more than
+  // once.
   uint32_t stride = 0;
   int32_t pc = 0;
   uint32_t label = 0, segment = 0;
@@ -34,13 +36,13 @@ struct Epoch {
   Touch touch = Touch::read;
 };
 
-// The epochs of a launch; each host thread takes blocks of them.
+// The epochs of a launch. Each host thread reserves blocks of epochs.
 class Epochs {
  public:
   static constexpr uint32_t kBlock = 1024, kMostBlocks = 4096;
   explicit Epochs(uint32_t first) : first_(first) {}
   ~Epochs();
-  // Reserves kBlock epochs and returns the id of the first one, or 0 if none are left.
+  // Reserves kBlock epochs and returns the id of the first epoch, or 0 if no epochs are left.
   uint32_t take();
   Epoch& at(uint32_t id) const;
   uint32_t first() const { return first_; }
@@ -52,11 +54,11 @@ class Epochs {
   std::array<std::atomic<Epoch*>, kMostBlocks> blocks_{};
 };
 
-// Records when each CTA released its writes.
+// Records when each CTA released its writes. A segment is the time between two releases of a CTA.
 class SyncTimes {
  public:
   uint64_t now() const { return time_.load(); }
-  void release(int64_t cta);  // ends a segment; other CTAs do not see it as released yet
+  void release(int64_t cta);  // ends a segment, but does not release it to other CTAs
   void publish(int64_t cta);  // releases all ended segments to other CTAs
   bool released(int64_t cta, uint32_t segment, uint64_t until) const;
 
@@ -65,7 +67,7 @@ class SyncTimes {
     mutable std::mutex mutex;
     struct Segments {
       std::vector<uint64_t> times;  // by segment
-      size_t published = 0;         // number of segments that other CTAs see as released
+      size_t published = 0;         // number of segments released to other CTAs
     };
     std::unordered_map<int64_t, Segments> times;
   };
@@ -88,18 +90,18 @@ class GlobalRaces {
   GlobalRaces(const HazardFacts& facts, const Clocks& clocks, Epochs& epochs, SyncTimes& times,
               int warps);
   void begin(int64_t cta);
-  // Ends all epochs. Call it at a barrier or anything else that orders warps.
+  // Ends all epochs. Call join() at a barrier and at every other synchronisation between warps.
   void join() { ++stamp_; }
   // Orders the CTA's earlier writes before later accesses of its own warps.
   void release();
-  // Also releases these writes to other CTAs: call it at a fence at GPU scope or a releasing
+  // Also releases these writes to other CTAs. Call publish() at a fence at GPU scope or a releasing
   // access.
   void publish();
   void acquire() { acquired_ = times_.now(); }
-  // Records an access and returns the lanes that conflict with an earlier, unordered one.
+  // Records an access and returns the lanes that conflict with an earlier, unordered access.
   uint32_t touch(const GlobalAccess& a, BufferShadow& shadow, uint64_t base);
-  // Whether a bulk copy reads what ordinary stores of this CTA wrote, with no proxy fence in
-  // between.
+  // Returns whether a bulk copy reads bytes that ordinary stores of this CTA have written, without
+  // a proxy fence between the stores and the copy.
   bool unfenced(int warp, const Program& program, const BufferShadow& shadow, uint64_t from,
                 uint64_t to);
   const Epoch& other() const { return other_; }
@@ -121,7 +123,7 @@ class GlobalRaces {
   int64_t cta_ = 0;
   uint64_t stamp_ = 1, acquired_ = 0;
   uint32_t segment_ = 0, next_ = 0, left_ = 0;
-  bool plain_ = false;                         // a plain access since the last release
+  bool plain_ = false;  // whether there was an ordinary access since the last release
   std::vector<std::array<Cached, 16>> cache_;  // by warp
   Epoch other_;
 };

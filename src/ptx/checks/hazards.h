@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards: all checks of one CTA. LaunchHazards: the state that the CTAs of a launch share.
+// Hazards: the race checks and the checks for undefined values of one CTA. LaunchHazards: the state
+// of these checks that the CTAs of a launch share.
 //
-// Contract: a CTA has Hazards if the launch checks races or undefined values. CtaChecks (ptx/units)
-// consults it before each access. LaunchHazards outlives the CTAs.
+// Contract: a CTA has a Hazards object if the launch checks for races or undefined values.
+// CtaChecks (ptx/units) uses this object before each access. LaunchHazards must outlive the CTAs.
 //
 // Example: Hazards h(program, checks, launch, warps, shared_bytes); h.begin(cta);
 #pragma once
@@ -26,7 +27,8 @@ struct LaunchHazards {
   std::vector<BufferShadow>& shadows;
 };
 
-// Creates shadows of the buffers that a kernel can write; nullptr if the checks are off.
+// Creates shadow memory for the buffers that the kernel can write. Returns nullptr if the checks
+// are off.
 std::unique_ptr<LaunchHazards> prepare_hazards(Memory::State& memory, const Program& program,
                                                const Checks& checks, int64_t block_threads,
                                                bool overlaps = false);
@@ -34,35 +36,36 @@ std::unique_ptr<LaunchHazards> prepare_hazards(Memory::State& memory, const Prog
 struct Hazards {
   Hazards(const Program& program, const Checks& checks, LaunchHazards& launch, int warps,
           size_t shared_bytes);
-  // The place of the CTA in its cluster, whose CTAs share the clocks.
+  // The rank of the CTA in its cluster, and the clocks that the CTAs of the cluster share.
   struct InCluster {
     int ctas = 1, rank = 0;
     std::shared_ptr<ClockTable>* clocks = nullptr;
   };
   void begin(int64_t cta, const InCluster& in);
-  // Call it when `warp` arrives at a barrier.
+  // Call arrive() when `warp` arrives at a barrier.
   void arrive(int warp, int barrier);
-  // Call it when a barrier releases the warps in the mask `waiting`.
+  // Call pass() when a barrier releases the warps in the mask `waiting`.
   void pass(uint32_t waiting, int barrier);
-  // Call it at a fence and at the wait for the previous launch. kind: Inst::sub of Op::fence.
+  // Call fence() at a fence, and when a warp waits for the previous launch (griddepcontrol.wait).
+  // `kind` is Inst::sub of Op::fence.
   void fence(int warp, uint8_t kind);
 
-  // The last execution of an access to shared memory by a warp. The next execution with the same
-  // key accesses the same words, so the check need not look at them again: a written word stays
-  // written.
+  // The last execution of a shared memory instruction by a warp. If the next execution has the same
+  // key (the first four fields), it accesses the same words. The check then skips words that were
+  // written, because a written word stays written.
   struct Seen {
     uint32_t low = 0, high = 0, bits = 0, second = 0;  // the key
-    uint32_t lanes = 0;                                // 0: nothing seen
-    // Whether all words that it read had been written.
+    uint32_t lanes = 0;                                // 0: no execution yet
+    // Whether all words that the execution read had been written.
     bool written = false;
   };
   Seen& seen(int warp, int32_t pc);
 
   LaunchHazards& launch;
   Clocks clocks;
-  uint32_t waited = 0;  // warps that have waited for the previous launch, by bit
-  // For each warp, one entry for each numbered access (facts.h). The last entry is for accesses
-  // without a number.
+  uint32_t waited = 0;  // mask of the warps that have waited for the previous launch
+  // For each warp, one entry per numbered access (HazardFacts::access_index), and a last entry for
+  // accesses without a number.
   std::vector<Seen> seen_;
   std::optional<SharedRaces> shared;
   std::optional<GlobalRaces> global;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the lanes of an access that a check has to examine.
+// Chooses the lanes of an access that a check must examine.
 //
-// Contract: if several lanes touch the same bytes, the result may contain only one of them.
+// Contract: if several lanes access the same bytes, the result may contain only one of these lanes.
 //
 // Example: for (uint32_t m = distinct_lanes(mask, summary, at); m; m &= m - 1) ...
 #pragma once

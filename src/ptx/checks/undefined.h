@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Undefined: follows the values of words that nobody wrote, from the read to the use.
+// Undefined: tracks undefined values from the load of an unwritten word to their use.
 //
-// Contract: a kernel may read an undefined value; for example, it may load a tile's tail and
-// discard it. It is a fault if the value decides an address, a branch or an output. Memory has one
-// byte of state per word: 0 never written, 1 written, 2 a copy of an undefined value. following()
-// becomes true when a CTA reads an undefined value for the first time. From then on, every register
-// has a mask of the lanes that depend on an undefined value.
+// Contract: a kernel may load an undefined value, for example if it loads the tail of a tile and
+// discards it. It is a fault if an address, a branch or an output depends on the value. Each word
+// of memory has a state of one byte: 0 never written, 1 written, 2 a copy of an undefined value.
+// following() becomes true when a CTA reads an undefined value for the first time. From then on,
+// every register has a mask of the lanes that depend on an undefined value.
 //
 // Example: if (auto t = undefined.follow(step)) report(t->origin, t->what);
 #pragma once
@@ -29,11 +29,12 @@ class Undefined {
   Undefined(const Program& program, int warps, size_t shared_bytes, size_t local_bytes);
   void begin();
   bool following() const { return registers_.following(); }
-  // Call it before an instruction: marks its results, or returns the fault.
+  // Call follow() before an instruction. It marks the instruction's results as defined or
+  // undefined, or returns the fault.
   std::optional<Trouble> follow(const Step& s);
-  // Call it before a load: marks its registers as defined.
+  // Call clear() before a load. It marks the load's registers as defined.
   void clear(const Step& s);
-  // Call it before a load of words that nobody wrote: marks its registers as undefined.
+  // Call load() before a load of unwritten words. It marks the load's registers as undefined.
   void load(const Step& s, const uint8_t* state, const uint64_t* at, const Origin& origin);
 
   const UndefinedRegisters& registers() const { return registers_; }

@@ -2,7 +2,7 @@
 // UndefinedMemory: records which words of a CTA's shared and local memory have been written.
 //
 // Contract: each word has a state of one byte: never written, written, or a copy of an undefined
-// value. state/shadow.h has the states of global buffers.
+// value. The states of global buffers are in BufferShadow (state/shadow.h).
 //
 // Example: if (UndefinedMemory::suspicious(memory.shared(), lanes, summary, at, 4)) ...
 #pragma once
@@ -22,10 +22,11 @@ class UndefinedMemory {
   size_t* shared_left() { return &shared_left_; }
   uint8_t* local(int warp) { return local_.data() + size_t(warp) * local_words_ * 32; }
 
-  // Whether some lane reads a word that is not kWritten. `state`: by word, from address 0.
+  // Returns whether some lane reads a word whose state is not kWritten. `state` has one entry per
+  // word, from address 0.
   static bool suspicious(const uint8_t* state, uint32_t lanes, const AddressSummary& sum,
                          const uint64_t* at, uint32_t bytes);
-  // Call it before a store. `left` counts the words that nobody wrote yet.
+  // Call store() before a store. `left` counts the words that are still unwritten.
   static void store(const UndefinedStep& s, const UndefinedRegisters& values, uint8_t* state,
                     const AddressSummary& sum, const uint64_t* at, size_t* left);
 
@@ -35,7 +36,7 @@ class UndefinedMemory {
   size_t shared_left_ = 0;
 };
 
-// Calls f(word) for the words of a lane's element.
+// Calls f(word) for each word that the bytes [at, at + bytes) overlap.
 template <class F>
 void each_word(uint64_t at, uint32_t bytes, F f) {
   for (uint64_t word = at / 4; word <= (at + bytes - 1) / 4; ++word) f(word);

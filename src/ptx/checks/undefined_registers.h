@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// UndefinedRegisters: for each register, the lanes that depend on an undefined value, and where
-// that value came from.
+// UndefinedRegisters: records, for each register, the lanes that depend on an undefined value, and
+// the origin of this value.
 //
-// Contract: following() is false until start(), or until watch() sees a warp read a register that
-// nobody wrote. While it is false, no register has undefined lanes.
+// Contract: following() is false until the caller calls start(), or watch() finds that a warp reads
+// an unwritten register. Until then, no register has undefined lanes.
 //
 // Example: if (uint32_t lanes = registers.mask_of(warp, slot)) blame(registers.origin_of(warp,
 // slot));
@@ -20,7 +20,7 @@ struct Origin {
   int thread = 0;
   Space space = Space::generic;  // generic: a register
   uint64_t at = 0;               // offset
-  bool copied = false;           // the place holds a copy of an undefined value
+  bool copied = false;           // whether the word is a copy of an undefined value
   int32_t buffer = -1;           // index of Memory::State::buffers
 };
 
@@ -30,7 +30,8 @@ struct UndefinedStep {
   const Inst& in;
   int32_t pc;
   int warp;
-  // mask: lanes that execute it; current: also the lanes that its guard disables.
+  // `mask` has the lanes that execute the instruction. `current` also has the lanes that its guard
+  // disables.
   uint32_t mask, current;
 };
 
@@ -38,11 +39,11 @@ class UndefinedRegisters {
  public:
   UndefinedRegisters(const Program& program, int warps);
   void begin();
-  // Follows every register from here on.
+  // Starts to track every register.
   void start();
   bool following() const { return following_; }
-  // Call it before an instruction, until start(): tracks writes to registers that a kernel may read
-  // before it writes them.
+  // Call watch() before each instruction, until following() is true. It tracks writes to registers
+  // that a kernel may read before it writes them.
   void watch(const UndefinedStep& s);
 
   uint32_t mask_of(int warp, int32_t slot) const {
@@ -53,16 +54,17 @@ class UndefinedRegisters {
     return origins_[size_t(warp)][size_t(slot) / 4];
   }
   uint16_t add_origin(const Origin& o);
-  // Among the lanes `of`, marks `lanes` as undefined and the others as defined.
+  // Marks the lanes in `lanes` as undefined, and the other lanes in `of` as defined.
   void mark(int warp, int32_t slot, uint32_t lanes, uint16_t origin, uint32_t of);
 
  private:
   const Program& program_;
   bool following_ = false;
-  std::vector<std::vector<uint32_t>> masks_;    // masks of lanes, by warp and register slot / 4
+  std::vector<std::vector<uint32_t>> masks_;    // masks of lanes, by warp and register offset / 4
   std::vector<std::vector<uint16_t>> origins_;  // parallel to masks_
   std::vector<Origin> known_;
-  std::vector<std::vector<uint32_t>> unwritten_;  // parallel to masks_: lanes of zeroed registers
+  // same indices as masks_: unwritten lanes of zeroed registers
+  std::vector<std::vector<uint32_t>> unwritten_;
 };
 
 }  // namespace cutegen::ptx

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers: executes the 16 named barriers of a CTA (bar.sync, bar.arrive, bar.red).
 //
-// Contract: arrive() gives a warp that has to wait the state Warp::State::waiting, and sets its
-// `barrier` and `waits_at`. The last arrival lets all waiting warps run. A function that returns
-// false has reported a finding.
+// Contract: if a warp has to wait, arrive() sets its state to Warp::State::waiting, and sets its
+// `barrier` and `waits_at`. When the last warp arrives, all waiting warps can run again. A function
+// that returns false has reported a `Finding` (a fault of the kernel).
 //
 // Example: if (!barriers.arrive(w, in, mask)) return false;
 #pragma once
@@ -18,20 +18,21 @@ class Barriers {
  public:
   explicit Barriers(CtaState& cta) : cta_(cta) {}
   void begin();
-  // Call it when all lanes of the warp are at the barrier `in`. The warp continues after the
-  // barrier, now or when the barrier releases it.
+  // Call this function when all lanes of the warp are at the barrier instruction `in`. The warp's
+  // pc moves behind the instruction, even if the warp has to wait.
   bool arrive(Warp& w, const Inst& in, uint32_t mask);
-  // Call it when a warp has ended, because a barrier may be complete without this warp.
+  // Call this function when a warp has ended, because a barrier may now be complete.
   bool recheck();
-  // "at barrier 0, line 12 (bar.sync 0), which 64 of all 128 threads have reached"
+  // Returns, for example, "at barrier 0, line 12 (bar.sync 0), which 64 of all 128 threads have
+  // reached"
   std::string describe(const Warp& waiting) const;
 
  private:
   struct Barrier {
     int waiting = 0;        // warps
     uint32_t arrived = 0;   // threads
-    uint32_t expected = 0;  // 0: all threads that are alive
-    // For bar.red: number of true predicates, number of threads that voted.
+    uint32_t expected = 0;  // 0: all threads that have not exited
+    // For bar.red: the numbers of true predicates and of threads that have arrived.
     uint32_t count = 0, votes = 0;
   };
   bool valid(const Warp& w, uint32_t id, uint32_t expected, int lane);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ClusterState: the CTAs of one cluster, and the barrier that they share.
 //
-// Contract: PTX ISA, "barrier.cluster". One host thread runs all CTAs of a cluster. at() returns
-// nullptr for a CTA that has ended. A phase of the barrier completes when every thread that has not
-// exited has arrived; complete() then lets the waiting warps continue.
+// Contract: the barrier obeys "barrier.cluster" of the PTX ISA. One host thread runs all CTAs of a
+// cluster. at() returns nullptr for a CTA that has ended. A phase of the barrier completes when
+// every thread that has not exited has arrived. Then complete() lets the waiting warps continue.
 //
 // Example: cluster.add(cta); seat(cta, warp).arrived |= mask; cluster.complete();
 #pragma once
@@ -19,24 +19,25 @@ namespace cutegen::ptx {
 
 struct CtaState;
 
-// In an address of shared memory, the bits from kRankShift on are the rank of its CTA in the
-// cluster plus 1, or 0 for the executing CTA's own memory. The bits below are the offset.
+// The bits of a shared memory address from kRankShift on are 0 for the executing CTA's own memory.
+// Otherwise they are 1 plus the cluster rank of the CTA that has the memory. The lower bits are the
+// offset.
 inline constexpr int kRankShift = 24;
 static_assert(kSharedOfCta == uint64_t{1} << kRankShift);
-// The place that stands for the cluster's barrier in Clocks.
+// The race checks (`Clocks`) use this address for the barrier of the cluster.
 inline constexpr uint64_t kClusterPlace = ~uint64_t{0};
 
-inline constexpr int64_t kMostClusterCtas = 16;  // a GPU needs an opt-in for more than 8
+inline constexpr int64_t kMostClusterCtas = 16;  // a kernel must opt in to more than 8 CTAs
 
 class ClusterState {
  public:
-  // What one warp has done at the barrier.
+  // The state of one warp at the cluster's barrier.
   struct Seat {
-    uint32_t arrived = 0;  // lanes that have arrived and have not waited since
+    uint32_t arrived = 0;  // lanes that have arrived and not yet waited
     uint64_t phase = 0;    // the phase in which they arrived
   };
   explicit ClusterState(int64_t number) : unit(number) {}
-  // Call it in the order of the ranks.
+  // Call add() in the order of the ranks.
   void add(CtaState& cta);
   size_t size() const { return ctas_.size(); }
   CtaState* at(size_t rank) const { return rank < ctas_.size() ? ctas_[rank] : nullptr; }
@@ -48,26 +49,28 @@ class ClusterState {
   uint64_t phase() const { return phase_; }
   // Ends the phase if all threads have arrived.
   void complete();
-  // Whether a warp of any CTA can run.
+  // Returns whether a warp of any CTA in the cluster can run.
   bool can_go_on() const;
-  // hopeless: no warp of the CTA can run, and its waits at mbarriers cannot end by themselves.
+  // `hopeless` means that no warp of the CTA can run, and that no wait at an mbarrier can end by
+  // itself.
   void set_hopeless(size_t rank, bool hopeless) { hopeless_[rank] = hopeless; }
-  // Whether another CTA of the cluster can still make progress.
+  // Returns whether another CTA of the cluster can still make progress.
   bool others_may_go_on(size_t rank) const;
-  // Threads that have arrived in this phase; threads that are alive.
+  // The numbers of threads that have arrived in this phase, and of threads that have not exited.
   int64_t arrived() const { return count(true); }
   int64_t alive() const { return count(false); }
 
-  const int64_t unit;                  // number of the cluster in the grid
-  std::shared_ptr<ClockTable> clocks;  // shared by its CTAs' checks; the first CTA creates it
-  CtaWork work;                        // work of the CTAs that have ended
+  const int64_t unit;  // index of the cluster in the grid
+  // For the race checks of all CTAs in the cluster. The first CTA creates this table.
+  std::shared_ptr<ClockTable> clocks;
+  CtaWork work;  // total work of the CTAs that have ended
 
  private:
   int64_t count(bool arrived_only) const;
   bool all_are_here() const;
 
   std::vector<CtaState*> ctas_;           // by rank
-  std::vector<std::vector<Seat>> seats_;  // one entry for each rank and warp
+  std::vector<std::vector<Seat>> seats_;  // one entry per rank and warp
   std::vector<bool> hopeless_;            // by rank
   uint64_t phase_ = 0;
   size_t left_ = 0;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CtaKinds: finds the CTAs of a grid whose control flow differs from the others', without running
-// them.
+// CtaKinds: groups the CTAs of a grid by their control flow, without running them.
 //
-// Contract: two CTAs are of the same kind if each decision (ptx/cta/cta_slice.h) has the same
-// outcomes in both. find() evaluates the decisions of all CTAs and threads. If these are too many,
-// it evaluates the first and the last thread along each axis, which suffices for comparisons of
-// indices. A CTA of the same kind may still differ by values that come from memory or from another
-// thread.
+// Contract: two CTAs have the same kind if each decision (a branch, comparison, ...; see
+// ptx/cta/cta_slice.h) has the same outcomes in both CTAs. find() evaluates the decisions of all
+// CTAs and threads. If there are too many threads, it evaluates only the first and the last thread
+// along each axis, which is enough for comparisons of indices. The control flow of CTAs of one kind
+// may still differ if it depends on values from memory or from other threads.
 //
 // Example: CtaKinds kinds = CtaKinds::find(job);
 //          for (int64_t cta : kinds.members_of_kinds_without(ran, seed)) { /* run it, too */ }
@@ -23,17 +22,18 @@ class CtaKinds {
  public:
   static CtaKinds find(const Job& job);
 
-  // False: the grid is too large, so find() looked at no CTA.
+  // Returns false if the grid was too large, so that find() evaluated no CTA.
   bool known() const { return known_; }
   int64_t count() const { return int64_t(sizes_.size()); }
-  // One random CTA of each kind that no CTA of `ran` has, rarest kinds first.
+  // Returns one random CTA of each kind that does not occur among the CTAs `ran`. The rarest kinds
+  // come first.
   std::vector<int64_t> members_of_kinds_without(const std::vector<int64_t>& ran,
                                                 uint64_t seed) const;
 
  private:
   bool known_ = true;
-  std::vector<uint32_t> kind_of_;     // by CTA; empty: all CTAs are of one kind
-  std::vector<int64_t> sizes_ = {0};  // CTAs of each kind
+  std::vector<uint32_t> kind_of_;     // by CTA; empty if all CTAs have the same kind
+  std::vector<int64_t> sizes_ = {0};  // number of CTAs of each kind
 };
 
 }  // namespace cutegen::ptx

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// CtaSlice: the instructions of a program whose results follow from the parameters and from the
-// indices of CTA, thread and round of a loop alone, and the decisions that they make.
+// CtaSlice: the part of a program that can be evaluated without memory. The results of its
+// instructions depend only on kernel parameters and on the indices of CTA, thread and loop
+// iteration. A CtaSlice also lists the decisions that these instructions make.
 //
-// Contract: an instruction belongs to the slice if all its operands do and no other instruction
-// writes its result. A register that a loop advances (Counter) may have two writers. A decision is
-// a predicate, a comparison, a shift or a factor of data that depends on the CTA's index. The slice
-// omits instructions that no decision needs.
+// Contract: the slice contains an instruction if the slice contains all its operands and no other
+// instruction writes its result register. Only a register that a loop advances (`Counter`) may have
+// two writers. A decision depends on the CTA's index. It is a predicate, a comparison, a shift, or
+// the question whether an operand of arithmetic on data, such as a factor, is zero. The slice omits
+// instructions that no decision needs.
 //
 // Example: CtaSlice slice(program); for (size_t pc : slice.by_cta) { /* evaluate it */ }
 #pragma once
@@ -19,29 +21,31 @@
 
 namespace cutegen::ptx {
 
-// What a value depends on, as bits.
+// Bits that say which indices a value depends on.
 inline constexpr uint8_t kByCta = 1, kByThread = 2, kByLoop = 4;
 uint8_t dependence(Special which);
 
-// The type by which an instruction compares its operands.
+// The type of the operands of a comparison.
 enum class Compared : uint8_t { s16, u16, s32, u32, s64, u64, f32, f64, none };
 
-// One outcome that may differ between CTAs. An order (less, equal, greater) shows more than the
-// result of a comparison: if it changes between the first and the last thread of a CTA, some thread
-// between them may be equal.
+// One outcome that may differ between CTAs. For a comparison, the outcome is the order of the
+// operands (less, equal, greater), because it says more than the result true or false. If the order
+// differs between the first and the last thread of a CTA, the operands may be equal in some thread
+// between them.
 struct Decision {
   enum class Of : uint8_t { predicate, zero, order } of = Of::predicate;
   int32_t slot = -1, other = -1;  // order: the operands
   int32_t bytes = 0;              // per lane
   Compared as = Compared::none;
   uint8_t depends = 0;
-  int32_t guard = -1;  // the predicate, if it guards a branch
+  int32_t guard = -1;  // the predicate, if this decision is the guard of a branch
 };
 
-// A register that one instruction sets before a loop, and one instruction changes in the loop.
+// A register that one instruction sets before a loop, and that one other instruction changes in the
+// loop.
 struct Counter {
   int32_t slot = -1;
-  size_t first = 0, next = 0;  // the instructions that write it
+  size_t first = 0, next = 0;  // the instructions that write the register
   uint8_t depends = kByLoop;
 };
 
@@ -49,17 +53,17 @@ class CtaSlice {
  public:
   explicit CtaSlice(const Program& program);
 
-  // Instructions in order of evaluation, by what their results depend on. Those of `by_loop` need
-  // counters.
+  // Instructions in order of evaluation, grouped by the indices on which their results depend. The
+  // instructions in `by_loop` use counters.
   std::vector<size_t> once, by_cta, by_thread, by_loop;
   std::vector<Counter> counters;
   std::vector<Decision> decisions;
-  bool depends_on_threads = false;  // some decision does
+  bool depends_on_threads = false;  // whether some decision depends on the thread index
 
  private:
   struct Value {
     uint8_t depends = 0;
-    int64_t pc = -1;  // -1: a constant, special register or counter
+    int64_t pc = -1;  // -1 for a constant, special register or counter
   };
   using Writers = std::unordered_map<int32_t, std::vector<size_t>>;
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CtaState: the whole state of one CTA of a launch, for the units that execute its instructions.
+// CtaState: the whole state of one CTA of a launch, which the classes that execute its instructions
+// share.
 //
-// Contract: plain data, and the few functions that all units need. Each unit (ptx/units/,
-// WarpScheduler, Barriers) refers to one CtaState and may change it. One host thread at a time runs
-// a CTA. After report(), or if `status` is not ok, the CTA must not continue.
+// Contract: CtaState has plain data, and the few functions that all these classes need. Each of
+// them (ptx/units/, WarpScheduler, Barriers) refers to one CtaState and may change it. Only one
+// host thread at a time runs a CTA. After report(), or if `status` is not `ok`, the CTA must not
+// continue.
 //
 // Example: CtaState cta(job); cta.begin(linear, counting);
 //          cta.report(warp, lane, {.kind = "trap"});
@@ -29,36 +31,38 @@
 
 namespace cutegen::ptx {
 
-inline constexpr int kAtMbarrier = -2;  // Warp::barrier of a warp that waits at an mbarrier
+inline constexpr int kAtMbarrier = -2;  // value of Warp::barrier if the warp waits at an mbarrier
 
-// What a warp waits for at an mbarrier.
+// The state of a warp's wait at an mbarrier.
 struct MbarrierWait {
   uint64_t at = 0;
-  bool passed = false;     // the phase has completed since
-  bool timed_out = false;  // the wait ends before the phase completes
+  bool passed = false;     // the phase has completed since the wait began
+  bool timed_out = false;  // the wait ends although the phase is not complete
   bool tried = false;      // the last test_wait or try_wait found the phase incomplete
 };
 
 struct CtaState {
   explicit CtaState(Job& launch);
-  // Bytes of host memory that one CTA needs.
+  // Returns the bytes of host memory that one CTA needs.
   static int64_t bytes(const Job& job);
-  // All CTAs that one host thread runs may share one `counter` object.
+  // The CTAs that one host thread runs may share one `counter` object.
   void begin(int64_t index, Counting& counter, std::shared_ptr<ClusterState> of = nullptr);
 
-  // Ends the CTA with a finding, which names `lane` of `w` and the warp's current instruction.
+  // Ends the CTA with a fault of the kernel (`Finding`). The finding names `lane` of `w` and the
+  // warp's current instruction.
   void report(const Warp& w, int lane, Finding found);
-  // Returns the finding with its place, without reporting it.
+  // Adds the instruction, CTA and thread to a finding, and returns it without reporting it.
   Finding located(const Warp& w, int lane, Finding found) const;
-  // "line 12 (bar.sync 1, 64)"
+  // Returns, for example, "line 12 (bar.sync 1, 64)".
   std::string place(int32_t pc) const;
-  // Where the CTA with this rank in the cluster lies in the grid; -1: this CTA.
+  // Returns the grid index of the CTA with this rank in the cluster. -1: this CTA.
   std::array<int64_t, 3> place_of(int rank_in_cluster) const;
   Finding::Party party(int32_t pc, int thread, const std::array<int64_t, 3>& of) const;
 
   uint64_t executed() const;                 // warp instructions so far
-  uint32_t threads_of(const Warp& w) const;  // the lanes that the warp had when it began
-  // The chain that follows this warp, or nullptr.
+  uint32_t threads_of(const Warp& w) const;  // the lanes of the warp at its start
+  // Returns the `Chain`, which models the time of one warp, if it follows this warp; otherwise
+  // nullptr.
   Chain* chain_of(const Warp& w) const {
     return linear == job.traced && w.index == 0 ? job.chain.get() : nullptr;
   }
@@ -74,22 +78,23 @@ struct CtaState {
   std::vector<MbarrierWait> mbarrier_waits;  // by warp
   BulkCopies bulk;
   SharedGuard guard;
-  std::unique_ptr<WgmmaState> wgmma;  // nullptr: the program has no wgmma
-  std::unique_ptr<Hazards> hazards;   // nullptr: the checks are off
-  const bool races;                   // whether the hazards check for races
+  std::unique_ptr<WgmmaState> wgmma;  // nullptr if the program has no wgmma
+  std::unique_ptr<Hazards> hazards;   // nullptr if the checks are off
+  const bool races;                   // whether the race checks are on
 
-  std::shared_ptr<ClusterState> cluster;  // nullptr: nothing uses clusters
+  std::shared_ptr<ClusterState> cluster;  // nullptr without clusters
   size_t rank = 0;                        // in its cluster
 
   int64_t linear = 0;  // the CTA's index in the grid
-  int64_t first = 0;   // index of the first CTA of its cluster
+  int64_t first = 0;   // index of the first CTA in the same cluster
   std::array<int64_t, 3> at{0, 0, 0};
   Counting* counting = nullptr;
   CtaWork work;
   LaunchStatus status = LaunchStatus::ok;
-  Finding finding;                 // with LaunchStatus::finding
-  std::optional<Finding> pending;  // reported when the CTA ends, unless the CTA also has a race
-  std::string reason;              // why the launch ends, with any status other than `finding`
+  Finding finding;  // valid if the status is LaunchStatus::finding
+  // A finding that the CTA reports when it ends, unless it also has a race.
+  std::optional<Finding> pending;
+  std::string reason;  // why the launch ends, if the status is not `finding`
 };
 
 }  // namespace cutegen::ptx

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports accesses that the machine refuses: out of bounds, misaligned, read-only, null.
+// Reports memory accesses at which a GPU would fault: out of bounds, misaligned, read-only, null.
 //
-// Contract: the finding names the first faulty lane and the reason. `space` is the space that the
-// instruction names, or the one that contains its addresses.
+// Contract: the `Finding` names the first faulty lane and the reason. `space` is the state space
+// that the instruction names. If the instruction uses generic addresses, it is the space that
+// contains them.
 //
 // Example: if (end > shared.size()) report_fault(cta, access, Space::shared);
 #pragma once

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// MbarrierPhases: applies arrivals of threads and of copies to an mbarrier of the cluster.
+// MbarrierPhases: applies arrivals of threads and copies to an mbarrier of any CTA in the cluster.
 //
-// Contract: when a phase completes, the warps that wait for it wake up. Accesses before the
-// arrivals are then ordered before the accesses of these warps (ptx/checks/clocks.h). `owner` is
-// the CTA whose shared memory has the mbarrier. A function that returns false (or nullptr) has
-// reported a finding for this CTA at the warp's current instruction.
+// Contract: when a phase completes, the warps that wait for it can run again. For the race checks,
+// accesses before the arrivals then happened before later accesses of these warps
+// (ptx/checks/clocks.h). `owner` is the CTA whose shared memory contains the mbarrier. A function
+// that returns false or nullptr has reported a `Finding` (a fault of the kernel) for this CTA at
+// the warp's current instruction.
 //
 // Example: if (!phases.complete(w, lane, cta, at, bytes)) return false;
 #pragma once
@@ -23,16 +24,16 @@ class MbarrierPhases {
   CtaState* owner_of(const Warp& w, int lane, uint64_t& at);
   // Checks that the addresses are aligned and inside shared memory.
   bool valid_address(Warp& w, uint32_t mask, const AddressSummary& sum, const uint64_t* at);
-  // Checks that there is an initialised mbarrier at the address.
+  // Checks that an initialised mbarrier is at the address.
   bool live(const Warp& w, int lane, const CtaState& owner, uint64_t at);
-  // For the mbarrier of a bulk copy: makes both checks above, and checks that the async proxy sees
-  // the mbarrier.
+  // Checks the mbarrier of a bulk copy. Calls valid_address() and live(), and checks that the async
+  // proxy sees the initialised mbarrier.
   bool ready(Warp& w, int lane, const CtaState& owner, uint64_t at);
-  // Call it when a copy has delivered bytes.
+  // Call complete() when a copy has delivered `bytes` bytes.
   bool complete(const Warp& w, int lane, CtaState& owner, uint64_t at, int64_t bytes);
-  // Call it when a thread arrives with release semantics.
+  // Call release() when a thread arrives with release semantics.
   void release(const Warp& w, CtaState& owner, uint64_t at);
-  // Ends the phase if no arrival and no byte is outstanding. Call it after each arrival.
+  // Ends the phase if no arrival and no byte is outstanding. Call settle() after each arrival.
   static void settle(CtaState& owner, uint64_t at, Mbarrier& b);
   void fail(const Warp& w, int lane, const CtaState& owner, uint64_t at, const std::string& what);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// setmaxnreg: warps of a CTA release registers to a pool and request registers from it.
+// Executes setmaxnreg, by which warps release registers to a pool of their CTA and request
+// registers from it.
 //
-// Contract: PTX ISA, "setmaxnreg". If a warp asks for more than the pool has, it waits until others
-// release some. Each thread begins with as many registers as the launch allows: .maxnreg, or an
-// equal share of the register file.
+// Contract: see "setmaxnreg" in the PTX ISA. If a warp requests more registers than the pool has,
+// it waits until other warps release registers. At the start, each thread has .maxnreg registers,
+// or an equal share of the register file.
 //
 // Example: set_registers(cta, w, in); if (w.state == Warp::State::waiting) ...
 #pragma once
@@ -12,7 +13,7 @@
 
 namespace cutegen::ptx {
 
-// Registers per thread when the CTA begins.
+// Returns the number of registers per thread when the CTA begins.
 int64_t first_registers(const Program& p, size_t warps);
 void set_registers(CtaState& cta, Warp& w, const Inst& in);
 

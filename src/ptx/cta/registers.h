@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // RegisterFile: the registers of a CTA's warps, including constants and special registers.
 //
-// Contract: each warp has a block of Program::register_bytes, aligned to 64 bytes. The constructor
-// writes constants and special registers that are the same for all CTAs of a launch. begin() writes
-// the others.
+// Contract: each warp has a block of Program::register_bytes bytes, aligned to 64. The constructor
+// writes constants, and special registers that have the same value in all CTAs of a launch. begin()
+// writes the other special registers.
 //
 // Example: RegisterFile file(job, warps); file.begin({0, 0, 0}); in.full(file.of(0), in, ~0u);
 #pragma once
@@ -19,7 +19,7 @@ class RegisterFile {
  public:
   RegisterFile(const Job& job, size_t warps);
   std::byte* of(size_t warp) { return registers_.get() + warp * bytes_; }
-  // Call it when CTA `at` of the grid begins.
+  // Call begin() when the CTA with grid index `at` begins.
   void begin(const std::array<int64_t, 3>& at);
 
  private:
@@ -34,7 +34,8 @@ class RegisterFile {
   std::unique_ptr<std::byte[], void (*)(void*)> registers_;
 };
 
-// Writes `value` to all lanes of a register. size: bytes per lane; 0: a predicate's mask.
+// Writes `value` to all lanes of a register. `size` is the number of bytes per lane, or 0 for a
+// predicate, whose mask is `value`.
 void fill_register(std::byte* registers, int32_t offset, int size, uint64_t value);
 
 }  // namespace cutegen::ptx

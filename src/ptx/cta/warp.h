@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Warp: the state of 32 lanes, and how they diverge and reconverge.
 //
-// Contract: when lanes diverge, the warp consists of splits, each a {pc, mask}. The split with the
-// lowest pc runs first, and splits at the same pc merge. `current` runs; `others` wait.
+// Contract: when lanes diverge, they form several splits. A `Split` is a pc and the mask of the
+// lanes at this pc. The split with the lowest pc runs first, and splits at the same pc merge.
+// `current` is the split that runs; `others` wait.
 //
 // Example: w.split_off(mask); w.current.pc = target; w.reschedule();
 #pragma once
@@ -12,13 +13,13 @@
 
 namespace cutegen::ptx {
 
-// Values of Warp::barrier for a warp that waits for something other than a barrier of its CTA.
+// Values of Warp::barrier if the warp waits, but not at a barrier of its CTA.
 inline constexpr int kAtWgmmaWait = -3, kAtClusterBarrier = -4, kAtRegisters = -5;
 
 struct Split {
   int32_t pc = 0;
   uint32_t mask = 0;
-  bool blocked = false;  // waits for other lanes of its warp
+  bool blocked = false;  // whether the split waits for other lanes of the warp
 };
 
 struct Warp {
@@ -26,20 +27,22 @@ struct Warp {
   std::byte* registers = nullptr;
   uint32_t alive = 0;
   uint32_t turns = 0;
-  int index = 0, count = 0;   // count: splits besides the current one
-  int barrier = -1;           // if the state is `waiting`: the barrier at which the warp waits,
-  int32_t waits_at = -1;      // and the instruction
-  uint64_t executed = 0;      // in this CTA
-  uint64_t spin_address = 0;  // the address that it polls
-  uint32_t spins = 0;         // polls of it in a row, with no other load and no store in between
-  uint64_t polled_at = 0;     // `executed` at the last poll
-  uint64_t polled = 0;        // instructions spent in polling loops
-  // How long the warp slept, or how long a warp slept for which it waited at a barrier, if longer.
+  int index = 0, count = 0;   // `count` is the number of splits in `others`
+  int barrier = -1;           // barrier at which the warp waits if `state` is `waiting`
+  int32_t waits_at = -1;      // pc of the instruction at which the warp waits
+  uint64_t executed = 0;      // warp instructions in this CTA
+  uint64_t spin_address = 0;  // the address that the warp polls
+  // successive polls of this address, with no other load and no store between them
+  uint32_t spins = 0;
+  uint64_t polled_at = 0;  // value of `executed` at the last poll
+  uint64_t polled = 0;     // number of instructions in polling loops
+  // How long the warp slept. When warps meet at a barrier, all of them take the longest of their
+  // values.
   double slept_ns = 0;
   Split current, others[32];
 
   void begin(uint32_t lanes);
-  // Merges the splits that wait at the current split's pc into it.
+  // Merges the splits that wait at the pc of the current split into the current split.
   void merge() {
     for (int i = 0; i < count;) {
       if (others[i].pc == current.pc) {
@@ -51,9 +54,10 @@ struct Warp {
     }
   }
   void add(const Split& split) { others[count++] = split; }
-  // Puts the current split back and selects the next one to run. False: all are blocked.
+  // Moves the current split to `others` and selects the next split to run. Returns false if all
+  // splits are blocked.
   bool reschedule();
-  // Lanes of the current split outside `mask` skip the instruction.
+  // Moves the lanes of the current split outside `mask` to a new split at the next instruction.
   void split_off(uint32_t mask);
   // Switches to another split that can run. Such a split must exist.
   void pass_turn();

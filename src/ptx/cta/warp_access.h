@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // WarpAccess: one memory access by lanes of a warp, with the lanes' addresses.
 //
-// Contract: `at` has 32 entries, valid for the lanes of `mask`; `sum` describes these entries.
-// Addresses are offsets in their space; global addresses are those that the kernel uses.
+// Contract: `at` has 32 entries, which are valid for the lanes in `mask`. `sum` summarises these
+// entries. Addresses are offsets in their state space. For global memory, they are the addresses
+// that the kernel uses.
 //
 // Example: WarpAccess a{w, in, mask, addresses(...), at}; checks.shared(a);
 #pragma once
@@ -37,7 +38,6 @@ inline AddressSummary summarize(const uint64_t* at, uint32_t mask) {
   return s;
 }
 
-// An access by some lanes of a warp.
 inline WarpAccess access_of(Warp& warp, const Inst& in, uint32_t lanes, const uint64_t* at) {
   return {.warp = warp, .in = in, .mask = lanes, .sum = summarize(at, lanes), .at = at};
 }

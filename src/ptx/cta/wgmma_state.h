@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// WgmmaState: the registers and shared memory that unfinished wgmma instructions of a CTA use, and
-// the progress of each warp.
+// WgmmaState: records which registers and shared memory the unfinished wgmma instructions of a CTA
+// use, and how far each warp has come.
 //
-// Contract: a product is one wgmma.mma_async. A warp's products join the group that it commits
-// next, and a wait completes groups. While a product is unfinished, `uses` holds the registers that
-// it uses, and `reads` the shared memory that it reads. The four warps of a warpgroup execute the
-// same sequence of wgmma instructions (WarpgroupSteps).
+// Contract: a product is one wgmma.mma_async. Each commit of a warp forms a group of the warp's
+// products since its last commit. A wait completes groups. While a product is unfinished, `uses`
+// lists the registers that it uses, and `reads` the shared memory that it reads. `WarpgroupSteps`
+// checks that the four warps of a warpgroup execute the same sequence of wgmma instructions.
 //
 // Example: if (state.pending(warp, slot)) report();
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace cutegen::ptx {
 
-// The wgmma instructions that some, but not all, warps of a warpgroup have executed.
+// Records the wgmma instructions that some warps of a warpgroup have executed and others have not.
 class WarpgroupSteps {
  public:
   static constexpr int kWarps = 4;
@@ -28,11 +28,11 @@ class WarpgroupSteps {
     uint64_t a = 0, b = 0;  // descriptors
     bool operator==(const Step&) const = default;
   };
-  // Returns the step that another warp executed instead of this one; nullptr: no warp did so.
+  // Records that `warp` executes `step`. If another warp has executed a different step at this
+  // point, returns that step; otherwise nullptr.
   const Step* execute(int warp, const Step& step);
-  // The next step of `warp`, if another warp has executed it; nullptr: none has.
+  // Returns the next step of `warp` if another warp has already executed it; otherwise nullptr.
   const Step* missed(int warp) const;
-  // The number of steps that the warp has executed.
   uint64_t executed(int warp) const { return at_[size_t(warp)]; }
   bool together() const;
   bool too_far() const { return steps_.size() > kMost; }
@@ -40,28 +40,28 @@ class WarpgroupSteps {
  private:
   static constexpr size_t kMost = size_t{1} << 20;
   std::deque<Step> steps_;
-  uint64_t first_ = 0;  // number of the first of steps_
+  uint64_t first_ = 0;  // sequence number of steps_[0]
   std::array<uint64_t, kWarps> at_{};
   Step other_;
 };
 
 struct WgmmaState {
-  // How wgmma uses a register.
+  // How wgmma instructions use one register.
   struct Use {
-    uint32_t group = 0;  // group of the latest product that uses the register; 0: none
-    // Number of fences before the register's last write, plus one; 0: never written.
+    uint32_t group = 0;  // group of the latest product that uses the register; 0: no product
+    // 1 plus the number of fences before the last write to the register. 0: never written.
     uint32_t written = 0;
-    uint32_t fences = 0;    // number of fences before that product
-    int32_t pc = -1;        // of that product
-    bool fragment = false;  // whether the register holds a part of A, not an accumulator
+    uint32_t fences = 0;    // number of fences before the latest product
+    int32_t pc = -1;        // pc of the latest product
+    bool fragment = false;  // whether it holds elements of A, not of D
   };
   struct Order {  // of a warp
     uint32_t fences = 0, committed = 0, completed = 0;
-    std::vector<Use> uses;  // use of each register, by its slot / 64
+    std::vector<Use> uses;  // one entry per register, at its offset / 64
     bool waits = false;     // whether the warp waits for the other warps of its warpgroup
-    // Labels of the warp's unfinished groups (Clocks::commit_products).
+    // For the race checks: labels of the warp's unfinished groups (Clocks::commit_products).
     std::deque<uint32_t> labels;
-    int64_t registers = 0;  // registers per thread, as setmaxnreg has set them
+    int64_t registers = 0;  // current number of registers per thread (setmaxnreg)
   };
   // A product that may still read shared memory.
   struct Read {
@@ -69,7 +69,7 @@ struct WgmmaState {
     int warp = 0;
     uint32_t group = 0;
     std::array<SharedTile, 2> tiles;
-    std::array<uint32_t, 2> low{}, end{};  // bounds of each tile; end 0: not used
+    std::array<uint32_t, 2> low{}, end{};  // address bounds of each tile; `end` is 0 if unused
   };
 
   WgmmaState(size_t warps, size_t register_bytes) : warps_(warps), bytes_(register_bytes) {}
@@ -79,9 +79,9 @@ struct WgmmaState {
   bool pending(int warp, int32_t slot) {
     return use(warp, slot).group > orders[size_t(warp)].completed;
   }
-  // Completes all groups of the warp except the youngest `left`.
+  // Completes all groups of the warp except the latest `left` groups.
   void complete(int warp, int64_t left);
-  // An unfinished product that reads one of the bytes [from, to), or nullptr.
+  // Returns an unfinished product that reads some of the bytes [from, to), or nullptr.
   const Read* reader(uint64_t from, uint64_t to) const;
 
   std::vector<Order> orders;  // by warp

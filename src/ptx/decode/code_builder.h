@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CodeBuilder: builds a Program instruction by instruction, and allocates its register slots.
+// CodeBuilder: builds a `Program` (a decoded kernel) instruction by instruction, and allocates
+// slots in its register file.
 //
-// Contract: begin() sets the current statement; emit() adds an instruction with its guard and line.
-// wrong() makes a user error that names the current statement.
+// Contract: begin() sets the current statement. emit() adds an instruction with the guard and the
+// line of this statement. wrong() returns a user error that names this statement.
 //
 // Example: code.begin(s, guard); code.emit(in, {in.a}, {in.d});
 #pragma once
@@ -18,13 +19,13 @@
 
 namespace cutegen::ptx {
 
-// The slot of an operand: a register, an immediate or a special register.
+// The place of an operand in a warp's register file. The operand is a register, an immediate or a
+// special register.
 struct Slot {
   int32_t offset = -1;
   int size = 0;  // bytes per lane; 0: predicate
 };
 
-// The guard of an instruction.
 struct Guard {
   int32_t slot = -1;
   bool negated = false;
@@ -37,27 +38,28 @@ class CodeBuilder {
   const Guard& guard() const { return guard_; }
 
   Inst& emit(Inst in, std::vector<int32_t> reads, std::vector<int32_t> writes);
-  // Emits an arithmetic form without flags, by its name in the table.
+  // Emits an arithmetic instruction by its name in the table of forms (forms.h), without flags.
   Result<void> simple(const std::string& form, Slot d, const std::vector<Slot>& sources,
                       int64_t imm = 0);
   // Emits an instruction that ends the launch as `unsupported` when a warp executes it.
   Result<void> unsupported(const std::string& what);
   Inst& last() { return program.code.back(); }
 
-  // size: bytes per lane; 0: a predicate.
+  // `size` is the number of bytes per lane, or 0 for a predicate.
   int32_t allocate(int size);
-  // Allocates a slot that the liveness analysis follows.
+  // Allocates a slot that the liveness analysis treats as a register of the kernel.
   Slot add_register(int size);
   Slot constant(uint64_t bits, int size, int32_t variable = -1);
   Slot special(Special which);
-  // The carry flag of add.cc, subc, madc and so on.
+  // Returns the slot of the carry flag, which add.cc, subc, madc and so on use.
   Slot carry();
-  // Scratch registers for one instruction: five words per lane.
+  // Returns scratch registers for one instruction: five words per lane.
   const int32_t* scratch();
-  // Stores a list to which Inst::list may point.
+  // Stores a list in the program, so that Inst::list can point to it.
   const int32_t* keep(std::vector<int32_t> list);
   int64_t used() const { return used_; }
-  // Computes liveness and patterns, and returns the Program. The builder is empty afterwards.
+  // Runs analyze_liveness() and mark_patterns(), and returns the Program. After that, the builder
+  // is empty.
   Program finish();
 
   tl::unexpected<Error> wrong(const std::string& message) const;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The declarations of a PTX module: entries and constants. read_declarations() decodes no
-// instructions, so it also reads modules that the simulator cannot run.
+// Reads the declarations of a PTX module: entries and constants. read_declarations() decodes no
+// instructions, so it also accepts modules that the simulator cannot run.
 //
-// Contract: safe on hostile text, like Module::parse. An Entry has no figures for static shared
-// memory and registers. Constants are initialised `.global` and `.const` data with plain (extern
-// "C") names, of at most 1 MiB each. Integers of 32 bits are read as signed.
+// Contract: read_declarations() is safe on hostile text, like Module::parse. It does not set the
+// sizes of static shared memory and the register counts of an `Entry`. Constants are initialised
+// `.global` and `.const` variables with plain (extern "C") names, of at most 1 MiB each. 32-bit
+// integers are read as signed.
 //
 // Example: CG_TRY(Declarations d, read_declarations(ptx)); d.integers.at("cg_smem");
 #pragma once

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes a parsed function into a Program.
+// Decodes a parsed PTX function into a `Program`, which the simulator can run.
 //
-// Contract: an unknown opcode or form becomes an instruction that ends the launch as `unsupported`
-// when a warp executes it. An undeclared name or an operand of the wrong size is a user error.
+// Contract: an unknown variant of an opcode becomes an instruction that ends the launch as
+// `unsupported` when a warp executes it. An undeclared name or an operand of the wrong size gives a
+// user error.
 //
 // Example: CG_TRY(Program p, decode(module, function));
 #pragma once
@@ -14,11 +15,11 @@ namespace cutegen::ptx {
 
 Result<Program> decode(const ParsedModule& module, const Function& function);
 
-// The offsets of the register slots that an instruction reads and writes.
+// The offsets of the registers that an instruction reads and writes.
 struct Effects {
   std::vector<int32_t> reads, writes;
 };
-// Fills Program::zeroed and registers_estimate. slots: all register slots.
+// Sets Program::zeroed and Program::registers_estimate. `slots` lists all registers.
 void analyze_liveness(Program& program, const std::vector<Effects>& effects,
                       const std::vector<SlotRange>& slots);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decoder: decodes an entry statement by statement, and inlines the functions that it calls.
 //
-// Contract: call run() at most once. decode_call() inlines a function: it sets the function's
-// frame, decodes the body and restores the caller's frame.
+// Contract: call run() at most once. decode_call() inlines a function: it replaces the current
+// `Frame` (the state of the function being decoded), decodes the body, and restores the frame of
+// the caller.
 //
 // Example: CG_TRY(Program p, Decoder(module, function).run());
 #pragma once
@@ -17,7 +18,7 @@ class Decoder {
     ops_.frame.f = &function;
   }
   Result<Program> run();
-  // Decodes all statements of the frame's function and resolves its branches.
+  // Decodes all statements of the current function and resolves its branches.
   Result<void> function_body();
   Operands& operands() { return ops_; }
 
@@ -32,7 +33,7 @@ class Decoder {
   Operands ops_;
 };
 
-// A call of a device function, or of the host (printf, assert).
+// Decodes a call of a device function, or of a host function (printf, assert).
 Result<void> decode_call(Decoder& decoder, const Statement& s);
 
 }  // namespace cutegen::ptx

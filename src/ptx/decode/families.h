@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decoders of opcode families. Each turns one statement into instructions.
+// The decoders of the opcodes. Each decoder handles related opcodes and turns one statement into
+// instructions.
 //
-// Contract: `m` is the opcode of `s`, split at its dots. For an unknown form, a decoder emits an
-// `unsupported` instruction (CodeBuilder::unsupported). A wrong operand is a user error.
+// Contract: `m` is the opcode of the statement `s`, split at its dots. If a decoder does not know a
+// variant of an opcode, it emits an `unsupported` instruction (CodeBuilder::unsupported). A wrong
+// operand gives a user error.
 //
 // Example: CG_CHECK(decode_vote(ops, s, m));
 #pragma once
@@ -24,7 +26,7 @@ struct Modifiers {
 
 using Family = Result<void>(Operands& ops, const Statement& s, const Modifiers& m);
 
-// Decodes all opcodes that are in the table of forms.
+// Decodes all opcodes in the table of forms (forms.h).
 Family decode_arithmetic;
 Family decode_move;
 Family decode_compare, decode_set;
@@ -41,18 +43,22 @@ Family decode_deposit;        // st.async, red.async
 Family decode_shuffle, decode_vote, decode_collective, decode_barrier;
 Family decode_control;
 
-// The next functions help several decoders. Decodes a form without flags, by its name in the table.
+// Several decoders use the next functions. decode_form() decodes a statement as the arithmetic form
+// `name` (forms.h), without flags.
 Result<void> decode_form(Operands& ops, const Statement& s, const std::string& name);
-// Emits d = (a `name` b), combined with the predicate `with` if there is one. `e` receives the
-// complement, unless its offset is -1.
+// Emits the comparison d = (a `name` b). If `with` is not null, combines the result with this
+// predicate. Also writes the complement to `e`, unless the offset of `e` is -1.
 Result<void> emit_compare(Operands& ops, const std::string& name, int combine, const Operand* with,
                           Slot a, Slot b, Slot d, Slot e);
-// Appends the slots of the `n` registers of a fragment, of `size` bytes each.
+// Appends to `into` the slots of the `n` registers of a matrix fragment. Each register has `size`
+// bytes.
 Result<void> decode_fragment(Operands& ops, const Operand& o, size_t n, int size,
                              bool is_destination, std::vector<int32_t>& into);
-// "s32" -> "b32" and so on: one form serves all types if only bits matter.
+// Maps "s32" to "b32" and so on. Instructions that only move bits have one form for all types of a
+// size.
 std::string bits_type(std::string_view type);
-// Bytes per lane of the operand with this letter in a signature (forms.h); 0: a predicate.
+// Returns the bytes per lane of an operand with this letter in a signature (forms.h), or 0 for a
+// predicate.
 int operand_size(char letter);
 
 }  // namespace cutegen::ptx

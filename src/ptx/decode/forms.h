@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of arithmetic forms: PTX spelling -> handlers and operand types.
+// The table of arithmetic forms. A form is an opcode with a type, such as "add.f32". The table has
+// its handlers and operand types.
 //
-// Contract: a form's name is opcode.type, without rounding, ftz and saturation: "add.f32". The
-// variant "add.f32+" honours these flags. A signature has one letter for the destination, then one
-// for each source: h, w, d for integers of 16, 32, 64 bits; H for 16-bit floats; f for f32; F for
-// f64; p for predicates.
+// Contract: the form "add.f32" is for statements without rounding mode, ftz and saturation. The
+// variant "add.f32+" obeys these flags. A signature has one letter for the destination, then one
+// letter for each source: h, w, d for integers of 16, 32, 64 bits; H for 16-bit floats; f for f32;
+// F for f64; p for predicates.
 //
 // Example: if (const Form* f = forms().find("mul.wide.s32")) inst.full = f->full;
 #pragma once
@@ -46,9 +47,10 @@ class Forms final : public Registry {
   std::unordered_map<std::string, MatrixForm> matrices_;
 };
 
-// The table of handlers built for an instruction set of the host: "base", "v3" or "v4".
+// Returns the table of the handlers compiled for one x86-64 level of the host: "base", "v3" or
+// "v4".
 Forms make_forms(std::string_view isa);
-// The best instruction set that this machine can run.
+// Returns the highest x86-64 level that the host supports.
 std::string_view best_instruction_set();
 const Forms& forms();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a Module: its text, its parsed form and its decoded entries.
+// Module::State has the text of a PTX module, its syntax tree and its decoded entries.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@
 namespace cutegen::ptx {
 
 struct Module::State {
-  std::string text;  // the parsed form points into it
+  std::string text;  // `parsed` points into this text
   uint64_t id = 0;   // unique in this process
   ParsedModule parsed;
   std::vector<Entry> entries;
   std::vector<Program> programs;
 };
 
-// The initial bytes of a variable; those without an initializer are zero.
+// Returns the initial bytes of a variable. Bytes without an initializer are zero.
 Result<std::vector<std::byte>> initial_bytes(const Variable& variable);
 
 }  // namespace cutegen::ptx

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands: turns the operands of a function's statements into slots of a CodeBuilder.
+// Operands: maps the operands of a function's statements to places in the register file (`Slot`).
 //
-// Contract: searches for a name in the scopes of `frame` around the current statement of `code`,
-// then in the module. An operand of the wrong size or form is a user error.
+// Contract: Operands searches for a name in the scopes of `frame` that contain the current
+// statement of `code`, then in the module. An operand of the wrong size or form gives a user error.
 //
 // Example: CG_TRY(Slot a, ops.source(s.operands[1], 4, "u32"));
 #pragma once
@@ -21,10 +21,10 @@ struct Frame {
   const Function* f = nullptr;
   int depth = 0;  // 0: the entry
   std::map<std::pair<int, std::string_view>, Slot> registers;
-  std::map<const Variable*, int64_t> places;  // local and parameter variables
-  // Offsets of an inlined function's parameters in local memory.
+  std::map<const Variable*, int64_t> places;  // offsets of local and parameter variables
+  // Offsets in local memory of the parameters of an inlined function.
   std::map<std::string_view, int64_t> parameters;
-  std::vector<int32_t> first;  // statement -> first instruction
+  std::vector<int32_t> first;  // by statement: index of its first instruction
   std::vector<std::pair<size_t, std::pair<int, std::string_view>>> branches;  // code, scope, label
   std::vector<size_t> returns;  // branches to the end of the inlined function
 };
@@ -35,14 +35,15 @@ class Operands {
   Result<Slot> source(const Operand& o, int size, std::string_view type);
   Result<Slot> destination(const Operand& o, int size);
   Result<Slot> predicate(const Operand& o);
-  // Decodes the address of a memory instruction: fills Inst::a and imm.
+  // Decodes the address of a memory instruction, and sets Inst::a and Inst::imm.
   Result<void> address(const Operand& o, Inst& in);
   std::optional<Slot> find_register(std::string_view name);
   std::optional<Slot> find_special(std::string_view name);
-  // The offset in local memory of a .param variable or of an inlined function's parameter.
+  // Returns the offset in local memory of a .param variable or of a parameter of an inlined
+  // function.
   std::optional<int64_t> parameter_place(std::string_view name) const;
   Result<int64_t> local_place(int64_t bytes, int64_t align);
-  // Allocates a static shared variable, and returns its place.
+  // Allocates a static shared variable, and returns its offset.
   Result<int64_t> shared_place(const Variable& v);
   const ParsedModule& module() const { return module_; }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Program: a decoded entry, ready to run.
+// Program: a decoded kernel (a PTX entry), ready to run.
 //
-// Contract: immutable after decoding; all host threads share it. Registers, immediates and special
-// registers of a warp lie in one block of register_bytes. `constants` and `specials` list the slots
-// that the machine fills before a CTA starts.
+// Contract: a Program does not change after decoding, and all host threads share it. Each warp has
+// one block of register_bytes for its registers, immediates and special registers. `constants` and
+// `specials` list the immediates and special registers, which the simulator writes before a CTA
+// starts.
 //
 // Example: const Inst& in = program.code[pc]; const SourceLine& at = program.lines[pc];
 #pragma once
@@ -43,7 +44,7 @@ enum class Special : uint8_t {
   lanemask_gt,
   dynamic_smem_size,
   total_smem_size,
-  workspace_high,  // address of the workspace of a cooperative launch, or 0
+  workspace_high,  // workspace address of a cooperative launch, or 0
   workspace_low,
   clusterid_x,
   clusterid_y,
@@ -68,7 +69,7 @@ struct ConstantSlot {
   int32_t offset = 0;
   uint8_t size = 0;  // bytes per lane; 0: a predicate
   uint64_t bits = 0;
-  int32_t variable = -1;  // if set: the machine adds this module variable's address
+  int32_t variable = -1;  // if not -1, the simulator adds the address of this variable
 };
 struct SpecialSlot {
   int32_t offset = 0;
@@ -93,28 +94,29 @@ struct Program {
   std::vector<SourceLine> lines;
   std::vector<ConstantSlot> constants;
   std::vector<SpecialSlot> specials;
-  std::vector<SlotRange> registers;          // in order of their offsets
-  std::vector<SlotRange> zeroed;             // registers that may be read before they are written
-  bool watch_zeroed = false;                 // Inst::watched is set for accesses to these
+  std::vector<SlotRange> registers;  // registers of the kernel, sorted by offset
+  std::vector<SlotRange> zeroed;     // registers that may be read before they are written
+  bool watch_zeroed = false;         // whether Inst::watched is set for accesses to `zeroed`
   std::vector<std::vector<int32_t>> tables;  // branch targets of brx.idx
   std::vector<std::string> messages;         // messages of unsupported instructions
-  std::vector<WgmmaOp> wgmmas;               // Inst::target of wgmma.mma_async is an index
-  std::vector<std::shared_ptr<const std::vector<int32_t>>> lists;  // Inst::list points into one
-  // Register slots that an instruction reads, then those it writes: effects[begin, writes, end).
+  std::vector<WgmmaOp> wgmmas;  // Inst::target of a wgmma.mma_async is an index into this vector
+  // Inst::list points into one of these lists
+  std::vector<std::shared_ptr<const std::vector<int32_t>>> lists;
+  // An instruction reads the registers effects[begin, writes), and writes effects[writes, end).
   struct EffectRange {
     uint32_t begin = 0, writes = 0, end = 0;
   };
   std::vector<int32_t> effects;
   std::vector<EffectRange> effect_of;  // by pc
   std::vector<ParamSlot> params;
-  std::vector<int32_t> variables;  // indices of the module's variables that this entry names
+  std::vector<int32_t> variables;  // indices of the module's variables that the kernel uses
   int64_t param_bytes = 0, register_bytes = 0, static_shared = 0, dynamic_shared_at = 0,
           local_bytes = 0;
   int64_t max_block[3] = {0, 0, 0};
   bool required_block = false;
   // See ptx/decode/patterns.h.
   bool communicates = false;  // threads exchange values
-  bool pulls = false;         // CTAs may take work from a counter
+  bool pulls = false;         // CTAs may take tiles from a counter
   bool waits = false;         // CTAs may wait for one another
   bool uses_wgmma = false;    // the program has wgmma or setmaxnreg instructions
   bool uses_clusters = false;

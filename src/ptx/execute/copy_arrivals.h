@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// CopyArrivals: performs the arrivals at mbarriers that completed copies cause: bulk copies, and
+// CopyArrivals: performs the mbarrier arrivals of completed copies. The copies are bulk copies, and
 // cp.async followed by cp.async.mbarrier.arrive.
 //
 // Contract: deliver() completes copies that the mbarriers of the waiting lanes count, until the
-// phases of these mbarriers complete. A function that returns false has reported a finding.
+// phases of these mbarriers complete. A function that returns false has reported a `Finding` (a
+// fault of the kernel).
 //
 // Example: if (!arrivals.deliver(w, waiting, at)) return false;
 #pragma once

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interpreter: executes the instructions of a warp by the unit that each needs.
+// Interpreter: executes the instructions of a warp. It passes each instruction to the class that
+// implements it.
 //
-// Contract: run() returns when the warp has to wait, has ended, yields, or fails. After `failed`,
-// the CtaState says why.
+// Contract: run() returns when the warp has to wait, has ended, yields, or fails. If it returns
+// `failed`, CtaState::status says why.
 //
 // Example: while (interpreter.run(w) == Interpreter::Step::yield) {}
 #pragma once
@@ -39,13 +40,15 @@ class Interpreter {
         mbarriers_(cta, scheduler, phases_, bulk_, async_),
         collectives_(cta, scheduler) {}
   Step run(Warp& w);
-  // Call it when a warp has ended. False: a finding, because its warpgroup still executes wgmma.
+  // Call ended() when a warp has ended. It returns false after reporting a `Finding` (a fault of
+  // the kernel): other warps of the warpgroup still execute wgmma.
   bool ended(const Warp& w) { return wgmma_.ended(w); }
-  // Call it when all warps have ended: completes the copies in flight. False: a finding.
+  // Call drain() when all warps have ended. It completes the copies in flight. It returns false if
+  // it has reported a `Finding`.
   bool drain();
 
  private:
-  // These return false if the CTA must not continue, for example after a finding.
+  // These functions return false if the CTA must not continue, for example after a `Finding`.
   bool execute(Warp& w, const Inst& in, uint32_t mask);
   bool barrier(Warp& w, const Inst& in, uint32_t mask);
   void fence(Warp& w, const Inst& in, uint32_t mask);

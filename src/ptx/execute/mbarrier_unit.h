@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // MbarrierUnit: executes mbarrier instructions, and suspends warps that wait at an mbarrier.
 //
-// Contract: a try_wait suspends its lanes if the phase is not complete. It may return false
-// instead, as the ISA allows, if other lanes of the warp can run or the order is not in_order. If
-// all lanes of a warp wait, its state is Warp::State::waiting and its `barrier` kAtMbarrier, until
-// the phase completes. WarpScheduler::time_out_waits() ends all waits; try_wait then returns false.
-// A function that returns false has reported a finding.
+// Contract: a try_wait suspends its lanes if the phase is not complete. As the ISA allows, it may
+// instead return false if other lanes of the warp can run, or if Job::order is not `in_order`. If
+// all lanes of a warp wait, the state of the warp is Warp::State::waiting and its `barrier` is
+// kAtMbarrier until the phase completes. WarpScheduler::time_out_waits() ends all waits; each
+// try_wait then returns false. A function that returns false has reported a `Finding` (a fault of
+// the kernel).
 //
 // Example: if (mbarriers.execute(w, in, mask) == MbarrierUnit::Next::failed) return false;
 #pragma once
@@ -28,21 +29,21 @@ class MbarrierUnit {
         phases_(phases),
         arrivals_(cta, phases, copies, async),
         addresses_(forms().addresses) {}
-  // Moves the warp's pc, unless the instruction has to be executed again.
+  // Advances the warp's pc, unless the warp must execute the instruction again.
   Next execute(Warp& w, const Inst& in, uint32_t mask);
 
  private:
-  // For each lane: the CTA that owns the mbarrier, and the mbarrier's offset in shared memory.
+  // For each lane, the CTA that has the mbarrier, and the offset of the mbarrier in shared memory.
   struct Places {
     CtaState* owner[32];
     uint64_t at[32];
   };
-  // False: one of the addresses is misaligned or outside shared memory.
+  // Returns false if an address is misaligned or outside shared memory.
   bool places(Warp& w, const Inst& in, uint32_t mask, Places& to);
   bool change(Warp& w, const Inst& in, int lane, CtaState& owner, uint64_t at);
   bool arrive(Warp& w, const Inst& in, int lane, CtaState& owner, uint64_t at);
   Next wait(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
-  // Returns the lanes whose phase is complete; nullopt: a finding.
+  // Returns the lanes whose phase is complete, or nullopt if it has reported a `Finding`.
   std::optional<uint32_t> passed(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
   Next suspend(Warp& w, const Inst& in, uint32_t mask, uint32_t done, const uint64_t* at);
 

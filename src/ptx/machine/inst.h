@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inst: one decoded instruction, and the address map of the simulated machine.
+// Inst: one decoded PTX instruction. The header also defines the address map of the simulated GPU.
 //
-// Contract: plain data only. The build compiles the handler files once for each instruction set of
-// the host. They include only headers like this one, so that no inline function is compiled twice
-// with different flags. Operands are byte offsets into a warp's register file, where a register is
-// 32 adjacent lanes and a predicate is one 32-bit mask. Immediates and special registers have slots
-// in it, too.
+// Contract: this header has plain data and no inline functions. The build compiles the instruction
+// handlers (ptx/handlers) once for each x86-64 level. They include only headers like this one,
+// because inline functions compiled with different flags would violate the one-definition rule.
+// Operands are byte offsets into a warp's register file. A register takes 32 adjacent values, one
+// per lane; a predicate is one 32-bit mask. The register file also holds immediates and special
+// registers.
 //
 // Example: in.full(warp_registers, in, ~0u);
 #pragma once
@@ -36,23 +37,23 @@ enum class Op : uint8_t {
   print,
   assert_fail,
   clock,
-  matrix,        // mma, movmatrix: Inst::masked on the whole warp
-  load_matrix,   // a shared load of rows, then Inst::masked spreads them
-  store_matrix,  // Inst::masked gathers rows, then a shared store
+  matrix,        // mma, movmatrix: Inst::masked executes all 32 lanes
+  load_matrix,   // loads rows from shared memory; Inst::masked distributes them
+  store_matrix,  // Inst::masked gathers rows, then stores them to shared memory
   async_copy,
   async_commit,
   async_wait,
-  wgmma,            // wgmma.* and setmaxnreg: ptx/ops/wgmma.h
+  wgmma,            // wgmma.* and setmaxnreg; see ptx/ops/wgmma.h
   cluster_barrier,  // ptx/ops/cluster.h
   cluster_map,
   mbarrier,   // ptx/ops/mbarrier.h
-  bulk_copy,  // cp.async.bulk, cp.reduce.async.bulk: ptx/ops/bulk_copy.h
+  bulk_copy,  // cp.async.bulk, cp.reduce.async.bulk; see ptx/ops/bulk_copy.h
   bulk_commit,
   bulk_wait,
   unsupported
 };
 
-// The class under which the counters count an instruction.
+// The counters group instructions by these kinds.
 enum class Kind : uint8_t {
   move,
   integer,
@@ -80,7 +81,7 @@ enum class Kind : uint8_t {
   mma_f64,
   mma_fp8,
   mma_int8,
-  mma_bits,  // 4 bits and 1 bit
+  mma_bits,  // 4-bit and 1-bit types
   wgmma_half,
   wgmma_tf32,
   wgmma_fp8,
@@ -95,58 +96,64 @@ struct Inst;
 using AluFn = void (*)(std::byte* registers, const Inst& in, uint32_t mask);
 
 struct Inst {
-  AluFn full = nullptr, masked = nullptr;  // full: runs all 32 lanes; if null, masked runs them
+  // `full` executes all 32 lanes; if it is null, `masked` does.
+  AluFn full = nullptr, masked = nullptr;
   int32_t d = -1, a = -1, b = -1, c = -1, e = -1;
   int32_t guard = -1;
-  int32_t target = -1;              // branch target; index into Program::tables, messages or wgmmas
-  int32_t v[4] = {-1, -1, -1, -1};  // registers of a load or store; -1: a sink
-  int64_t imm = 0;                  // address offset, or an operand of the operation
-  const int32_t* list = nullptr;    // further operands (in Program::lists)
+  int32_t target = -1;  // branch target, or index into Program::tables, messages or wgmmas
+  int32_t v[4] = {-1, -1, -1, -1};  // registers of a load or store; -1: `_`, the sink symbol
+  int64_t imm = 0;                  // address offset, or an immediate operand
+  const int32_t* list = nullptr;    // further operands, stored in Program::lists
   Op op = Op::alu;
   Kind kind = Kind::other;
   Space space = Space::generic;
   uint16_t flops = 0;    // per lane
-  uint8_t sub = 0;       // the operation within its family, or rounding flags
+  uint8_t sub = 0;       // variant of the operation `op`, or rounding flags
   uint8_t size = 0;      // bytes of one element in memory
   uint8_t reg_size = 0;  // bytes per lane in the register
   uint8_t vec = 1;
   bool sign = false;              // sign-extend a load
   bool wide_address = true;       // the address register has 64 bits
-  bool constant_address = false;  // the address is the same for all lanes and known when decoding
+  bool constant_address = false;  // all lanes use one address, which the decoder knows
   bool guard_negated = false;
-  bool ordered = false;   // volatile, relaxed, acquire or release
-  bool releases = false;  // a release at a wider scope than .cta
-  // An atomic by which CTAs may take work from a counter (ptx/decode/patterns.h).
+  bool ordered = false;   // whether the access is volatile, relaxed, acquire or release
+  bool releases = false;  // whether it is a release at a wider scope than .cta
+  // Whether this is an atomic with which CTAs may take tiles from a counter
+  // (ptx/decode/patterns.h).
   bool pulls = false;
-  bool watched = false;  // uses a register of wgmma, or one that may be read before it is written
-  bool aligned = false;  // a barrier that needs all lanes of the warp at once
+  // Whether it uses a register of a wgmma, or a register that may be read before it is written.
+  bool watched = false;
+  bool aligned = false;  // whether all lanes of the warp must arrive at this barrier together
 };
 
-// Rounding and flags of float operations (Inst::sub).
+// Values of Inst::sub for float operations: rounding mode and flags.
 inline constexpr uint8_t kRoundNearest = 0, kRoundZero = 1, kRoundDown = 2, kRoundUp = 3;
 inline constexpr uint8_t kRoundMask = 3, kFtz = 4, kSaturate = 8, kRelu = 16, kNaN = 32,
                          kFinite = 64;  // satfinite
 
-// Kinds of Op::fence (Inst::sub).
+// Values of Inst::sub for Op::fence.
 inline constexpr uint8_t kNoFence = 0, kFenceGpu = 1, kFenceCta = 2, kDependencyWait = 3,
                          kSleep = 4, kFenceProxy = 5,  // fence.proxy.async
     kFenceProxyShared = 6, kFenceProxyGlobal = 7,      // for one space
     kFenceMbarrierInit = 8;                            // fence.mbarrier_init
 
-// Generic addresses. Global memory begins at kGlobalBase; the windows below map the other spaces.
+// The map of generic addresses. Global memory begins at kGlobalBase. The windows at lower addresses
+// map the other state spaces.
 inline constexpr uint64_t kSharedWindow = 0x0100000000, kLocalWindow = 0x0200000000,
                           kParamWindow = 0x0300000000, kWindowBytes = 0x0100000000,
                           kGlobalBase = 0x1000000000;
-// The shared window has parts of this size: the CTA's own memory, then one for each cluster rank.
+// The shared window is an array of ranges of this size. The first range is the executing CTA's own
+// memory. Range r + 1 is the memory of the CTA with cluster rank r.
 inline constexpr uint64_t kSharedOfCta = uint64_t{1} << 24;
 
-// What the addresses of a warp have in common.
+// A summary of the addresses that the lanes of a warp access.
 struct AddressSummary {
   uint64_t low = 0, high = 0;  // lowest and highest address of the active lanes
-  // The bitwise or of all addresses (if contiguous: of enough of them to find the alignment).
+  // The bitwise OR of all addresses. If `contiguous` is set, it may combine only enough addresses
+  // to find the alignment.
   uint64_t bits = 0;
   bool contiguous = false;  // all 32 lanes are active and access adjacent elements in order
-  bool uniform = false;     // equal in all active lanes
+  bool uniform = false;     // all active lanes have the same address
 };
 
 }  // namespace cutegen::ptx

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The PTX simulator: memory, parsed modules, launches.
+// The interface of the PTX simulator: memory, parsed modules, launches.
 //
 // Contract: Module::parse is safe on hostile text. An unknown directive is an `unsupported` error;
-// an unknown opcode gives LaunchStatus::unsupported when a warp executes it. Neither ever gives a
-// wrong result. Memory places each buffer at a deterministic 256-byte aligned address with unmapped
-// red zones. launch() runs CTAs on `threads` host threads. It stops at the first finding, or when
-// the instruction budget is spent or the Context ends.
+// an unknown opcode ends the launch with LaunchStatus::unsupported when a warp executes it. So code
+// that the simulator does not support never produces a wrong result. `Memory` places each buffer at
+// a deterministic 256-byte aligned address between unmapped addresses. launch() runs CTAs on
+// `threads` host threads. It stops when it finds a fault of the kernel (`Finding`), when the
+// instruction budget is spent, or when the Context ends.
 //
 // Example:
 //   Memory mem; uint64_t x = mem.add("x", bytes, Access::read_only);
@@ -28,11 +29,12 @@
 namespace cutegen::ptx {
 
 enum class Access { read_only, read_write };
-// What a buffer holds before the first launch: data (`given`), or undefined values. An undefined
-// value may stay in scratch, as padding, but not in an output.
+// What a buffer contains before the first launch: data (`given`), or undefined values. A kernel may
+// leave undefined values in scratch, as padding, but not in an output.
 enum class Content { given, output, scratch };
 
-// The simulated global address space. Buffers are the caller's memory; it must outlive Memory.
+// The simulated global address space. The caller owns the memory of the buffers, which must outlive
+// this object.
 class Memory {
  public:
   Memory();
@@ -41,9 +43,9 @@ class Memory {
   Memory& operator=(Memory&&) noexcept;
   uint64_t add(const std::string& name, std::span<std::byte> storage, Access access,
                Content content = Content::given);
-  // Marks the whole buffer that begins at `base` as written (by the host).
+  // Tells the checks that the host has written the whole buffer that begins at `base`.
   void set_defined(uint64_t base);
-  // Tells the checks that all launches so far have ended.
+  // Tells the race checks that all earlier launches end before the next one begins.
   void settle();
   struct State;
   State& state() { return *state_; }
@@ -60,15 +62,15 @@ struct Entry {
   std::vector<Param> params;
   std::array<int, 3> max_block{0, 0, 0};
   int64_t static_shared_bytes = 0;
-  int registers_estimate = 0;  // the most 32-bit registers that are live at once, estimated
+  int registers_estimate = 0;  // estimated maximum number of live 32-bit registers
 };
 
 class Module {
  public:
   static Result<Module> parse(std::string_view text);
   const std::vector<Entry>& entries() const;
-  // Initialised `.global`/`.const` data with plain (extern "C") names: integers, and raw bytes.
-  // Integers of 32 bits are read as signed; at most 1 MiB of bytes.
+  // These functions read initialised `.global` and `.const` variables with plain (extern "C")
+  // names, of at most 1 MiB each. integer_constants() reads 32-bit integers as signed.
   std::map<std::string, int64_t> integer_constants() const;
   std::optional<std::vector<std::byte>> constant_bytes(const std::string& name) const;
   std::vector<std::string> constant_names() const;
@@ -83,44 +85,47 @@ struct LaunchConfig {
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
   int64_t shared_bytes = 0;
   bool cooperative = false;
-  bool overlaps = false;  // programmatic: may begin before the previous one ends
+  bool overlaps = false;  // programmatic launch: may begin before the previous launch ends
 };
 
-// The order in which CTAs begin and warps take turns. in_order: the lowest index first; each runs
-// as long as it can. reversed: the highest first, among CTAs that are resident together. mixed:
-// random, also switching warps at fences, atomics, volatile accesses and barriers.
+// The order in which CTAs start and warps run. `in_order` starts with the lowest index and runs
+// each warp as long as possible. `reversed` starts with the highest index, among CTAs that the GPU
+// could hold at once. `mixed` is random, and may switch warps at fences, atomics, volatile accesses
+// and barriers.
 enum class Order { in_order, reversed, mixed };
 
-// Checks that a caller may turn off. A launch always checks bounds, alignment and read-only
-// buffers.
+// Checks that a caller may turn off. A launch always checks bounds and alignment, and that the
+// kernel does not write to read-only buffers.
 struct Checks {
-  bool barriers = true;       // threads that exit before a barrier for the whole CTA
-  bool uninitialised = true;  // an undefined value in an address, a branch or an output
-  bool races = true;          // conflicting accesses without synchronisation between them
+  bool barriers = true;       // finds threads that exit before a barrier for the whole CTA
+  bool uninitialised = true;  // finds undefined values in addresses, branches and outputs
+  bool races = true;          // finds conflicting accesses without synchronisation
   static Checks none() { return {.barriers = false, .uninitialised = false, .races = false}; }
 };
 
 struct RunOptions {
   Checks checks;
-  int64_t resident_ctas = 0;  // the most that fit on the GPU at once; 0: not known
+  int64_t resident_ctas = 0;  // number of CTAs that fit on the GPU at once; 0: unknown
   int threads = 0;            // 0: all cores
   uint64_t instruction_budget = 4'000'000'000;  // warp instructions of the whole launch
-  bool counters = true;                         // if false, the next three are false, too
-  bool sector_counters = true;                  // count sectors of global and local memory
-  bool wavefront_counters = true;               // count wavefronts of shared memory
-  bool line_counters = true;                    // all counters by source line
-  // sample_ctas: the first size of the sample of CTAs that runs; 0: all CTAs run. The sample
-  // doubles until its error is at most sample_error, sample_most CTAs have run, or the next batch
-  // would exceed the budget.
+  bool counters = true;                         // if false, the next three flags count as false
+  bool sector_counters = true;     // count sectors that accesses to global and local memory touch
+  bool wavefront_counters = true;  // count wavefronts of accesses to shared memory
+  bool line_counters = true;       // also report all counters by source line
+  // The launch runs only a sample of `sample_ctas` CTAs (0: it runs all CTAs). The sample doubles
+  // until its error is at most sample_error, sample_most CTAs have run, or the next CTAs would
+  // exceed the instruction budget.
   int64_t sample_ctas = 0, sample_most = 0;
   double sample_error = 0.02;
   uint64_t sample_seed = 1;
-  // Adds a CTA of each kind (ptx/cta/cta_kinds.h) to the sample.
+  // Adds a CTA of each kind to the sample. CTAs of one kind have the same control flow
+  // (ptx/cta/cta_kinds.h).
   bool every_kind = false;
-  // If the sample predicts at most this many warp instructions, the whole grid runs.
+  // If the sample predicts that the whole grid takes at most this many warp instructions, all CTAs
+  // run.
   uint64_t whole_instructions = 0;
-  // If set, a Chain follows one warp of one CTA (LaunchReport::chain_clocks). CTAs that take their
-  // work from a counter in global memory then advance equally, as on the GPU.
+  // If set, a `Chain` models the waits of one warp (LaunchReport::chain_clocks). Also, CTAs that
+  // take tiles from a counter in global memory then advance at the same pace, as on a GPU.
   const GpuLatency* latency = nullptr;
   Order order = Order::in_order;
   uint64_t order_seed = 1;
@@ -128,7 +133,7 @@ struct RunOptions {
 
 enum class LaunchStatus { ok, finding, unsupported, out_of_budget, cancelled };
 
-// A fault of the kernel.
+// A fault of the kernel that a launch found.
 struct Finding {
   std::string
       kind;  // "out_of_bounds", "misaligned", "read_only", "divergent_barrier", "deadlock", ...
@@ -138,8 +143,8 @@ struct Finding {
   std::array<int64_t, 3> cta{0, 0, 0};
   int thread = 0;  // linear index in the CTA
   uint64_t address = 0;
-  std::string buffer;  // nearest buffer, with the offset in `message`
-  // The other side of a race, or the read of an undefined value.
+  std::string buffer;  // the buffer nearest to `address`; `message` has the offset
+  // The other access of a race, or the instruction that read an undefined value.
   struct Party {
     int ptx_line = 0, source_line = 0;
     std::array<int64_t, 3> cta{0, 0, 0};
@@ -148,83 +153,90 @@ struct Finding {
   std::optional<Party> other;
 };
 
-// Counters of the whole grid: exact at PTX level if every CTA ran, otherwise estimated from a
-// sample.
+// Counters of the whole grid. They count PTX instructions exactly if every CTA ran. Otherwise, the
+// simulator estimates them from the sample.
 struct Counters {
   uint64_t warp_instructions = 0, thread_instructions = 0, flops = 0;
-  // Machine instructions after assembly, estimated.
+  // Estimated numbers of machine instructions after assembly: all of them, and those for the
+  // special function units.
   uint64_t issue_slots = 0, special_slots = 0;
   std::map<std::string, uint64_t> by_kind;  // "fma", "sfu", "ld_global", "st_shared", ...
-  std::map<std::string, uint64_t> by_pipe;  // names of ptx/model/pipes.h
-  // By type of the operands: "bf16" of mma, "wgmma_bf16" of wgmma.
+  std::map<std::string, uint64_t> by_pipe;  // keys: pipe names from ptx/model/pipes.h
+  // FLOPs by type of the operands: "bf16" for mma, "wgmma_bf16" for wgmma.
   std::map<std::string, uint64_t> tensor_flops;
   uint64_t global_load_requests = 0, global_load_sectors = 0, global_load_bytes = 0,
            global_store_requests = 0, global_store_sectors = 0, global_store_bytes = 0,
            global_atomic_requests = 0, global_atomic_sectors = 0, global_atomic_bytes = 0;
-  // Bulk copies (TMA), which go to L2. Reductions count as stores.
+  // Traffic of bulk copies (TMA), which bypass L1. Reductions count as stores.
   uint64_t tma_load_requests = 0, tma_load_sectors = 0, tma_load_bytes = 0, tma_store_requests = 0,
            tma_store_sectors = 0, tma_store_bytes = 0;
-  // Load sectors that hit L1, estimated with a filter of 128 KiB for each CTA.
+  // Estimated number of load sectors that hit L1. The estimate gives each CTA 128 KiB of L1.
   uint64_t l1_hit_sectors = 0;
-  uint64_t load_rounds = 0;  // groups of global loads in flight together; estimated
+  uint64_t load_rounds = 0;  // estimated number of groups of global loads in flight together
   uint64_t shared_requests = 0, shared_wavefronts = 0, shared_conflicts = 0;
   uint64_t local_requests = 0, local_sectors = 0;
   uint64_t cluster_requests = 0, cluster_bytes = 0;  // accesses to other CTAs' shared memory
   uint64_t barriers = 0, branches = 0, divergent_branches = 0;
-  uint64_t max_cta_instructions = 0;  // warp instructions of the longest CTA, ended or not
+  // Warp instructions of the longest CTA, even if it did not end.
+  uint64_t max_cta_instructions = 0;
 };
 // An instruction that at least one lane executed.
 struct ExecutedInst {
   int32_t index = 0;                       // in the entry
   int source_line = 0, source_column = 0;  // 0: unknown
-  std::string_view opcode;                 // lies in the module's text
-  uint64_t runs = 0;                       // warp instructions of the whole grid
+  std::string_view opcode;                 // points into the module's text
+  uint64_t runs = 0;                       // number of warp instructions of the whole grid
 };
 struct LineCounters {
   int source_line = 0;  // 0: unknown
   Counters counters;
 };
 
-// Sectors of 32 bytes that requests touched in one buffer.
+// Numbers of 32-byte sectors of one buffer that the launch accessed.
 struct BufferTraffic {
   std::string buffer;
   uint64_t bytes = 0;  // its size
   uint64_t load_sectors = 0, store_sectors = 0;
-  uint64_t reread_sectors = 0;  // repeated loads by one CTA that miss L1; sampled
+  uint64_t reread_sectors = 0;  // sectors that one CTA loads again and that miss L1; estimated
 };
 
 struct LaunchReport {
   LaunchStatus status = LaunchStatus::ok;
   std::optional<Finding> finding;
-  std::string reason;  // unsupported: the opcode; else why the launch ended
+  std::string reason;  // the unsupported opcode, or why the launch ended
   Counters counters;
   std::vector<LineCounters> lines;     // by source line
-  std::vector<BufferTraffic> traffic;  // buffers that were touched
-  std::vector<ExecutedInst> executed;  // in order of index; empty if the counters are off
+  std::vector<BufferTraffic> traffic;  // one entry per accessed buffer
+  std::vector<ExecutedInst> executed;  // sorted by `index`; empty if the counters are off
   int64_t ctas_total = 0, ctas_run = 0;
-  double sample_error = 0;  // half the 95% interval, divided by the total; 0: every CTA ran
+  // half the 95% confidence interval, divided by the total; 0 if every CTA ran
+  double sample_error = 0;
   std::map<std::string, double> sample_errors;  // "instructions", "sectors", "wavefronts"
-  // Kinds of CTAs (ptx/cta/cta_kinds.h) of a sampled grid, and how many of them no CTA of the
-  // sample has. kinds_known: the grid was small enough to look at each CTA.
+  // CTAs of one kind have the same control flow (ptx/cta/cta_kinds.h). `kinds` counts these kinds
+  // in a sampled grid, and `kinds_missed` the kinds without a CTA in the sample. `kinds_known` is
+  // false if the grid was too large to classify each CTA.
   int64_t kinds = 1, kinds_missed = 0;
   bool kinds_known = true;
-  // Clocks that the first warp of the longest CTA would take if it ran alone. A Chain
-  // (ptx/model/chain.h) gives the clocks of the warp that it followed; they are scaled by the ratio
-  // of the instructions of the two CTAs. 0: no Chain.
+  // Modelled clocks of the first warp of the longest CTA, if this warp ran alone. A `Chain`
+  // (ptx/model/chain.h) computes the clocks of one warp. The simulator multiplies them by the ratio
+  // of the instruction counts of the longest CTA and of this warp's CTA. 0: there was no Chain.
   double chain_clocks = 0;
-  // Sleep (nanosleep) of a CTA: the longest and the mean. Sleep in a polling loop does not count.
+  // The longest and the mean time that a CTA sleeps in nanosleep. Sleep in a polling loop does not
+  // count.
   double most_sleep_ns = 0, mean_sleep_ns = 0;
   bool communicates = false;  // threads exchange values by barriers, atomics, shared memory, ...
   Nanoseconds host_time{0};
 };
 
-// params: one byte string per argument. A size that differs from the entry's is a user error.
+// `params` has the bytes of each argument. If a size differs from the entry's parameter, launch()
+// returns a user error.
 Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& module,
                             const std::string& entry, const LaunchConfig& config,
                             const std::vector<std::vector<std::byte>>& params,
                             const RunOptions& options);
 
-// How many CTAs of a launch fit on `gpu` at the same time, given the estimated registers.
+// Returns how many CTAs of a launch fit on `gpu` at the same time, based on
+// Entry::registers_estimate.
 int64_t resident_ctas(const GpuSpec& gpu, const Entry& entry, const LaunchConfig& config);
 
 }  // namespace cutegen::ptx

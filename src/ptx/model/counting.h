@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counting: counts the work of each PTX instruction on one host thread. Totals: the sums over all
-// host threads.
+// Counting: counts how often each PTX instruction runs on one host thread, and the memory traffic
+// that it causes. Totals: the sums over all host threads.
 //
-// Contract: counts are by pc. At the end, report_counts() sums them once by kernel, pipe and source
-// line. L1 hits are an estimate: a filter holds the sectors that a CTA has read recently. All other
-// counts are exact at PTX level. Counters that are switched off stay zero.
+// Contract: each count belongs to one pc. After the launch, report_counts() sums the counts by
+// kernel, pipe and source line. L1 hits are an estimate, from a table of the sectors that a CTA has
+// read recently. All other counts are exact for the PTX code. Counters that are switched off stay
+// zero.
 //
 // Example: counting.global(pc, in, mask, summary, at, buffer); totals.add(counting);
 #pragma once
@@ -21,20 +22,21 @@
 namespace cutegen::ptx {
 
 struct Executed {
-  uint64_t runs = 0, lanes = 0;  // warp instructions; the sum of their active lanes
+  uint64_t runs = 0, lanes = 0;  // warp instructions, and the sum of their active lanes
 };
-// The memory accesses and control flow of one instruction.
+// Counts of the memory accesses and control flow of one instruction.
 struct InstCounts {
   uint64_t requests = 0, sectors = 0, bytes = 0, l1_hits = 0;  // global
   uint64_t shared_requests = 0, wavefronts = 0, least = 0;     // shared
   uint64_t local_requests = 0, local_sectors = 0;              // local
-  // Accesses to shared memory of other CTAs.
+  // Accesses to the shared memory of other CTAs.
   uint64_t remote_requests = 0, remote_bytes = 0;
   uint64_t divergent = 0, barriers = 0;
-  uint64_t copies = 0, copy_sectors = 0, copy_bytes = 0;  // copies by the async proxy
+  // bulk copies, which the async proxy executes
+  uint64_t copies = 0, copy_sectors = 0, copy_bytes = 0;
 };
-// The work of one CTA. The error of a sample is computed from how much these quantities differ
-// between CTAs.
+// The work of one CTA. The Sampler computes the error of a sample from the spread of these
+// quantities between CTAs.
 struct CtaWork {
   double instructions = 0, sectors = 0, wavefronts = 0;
   double slept_ns = 0;
@@ -45,36 +47,36 @@ struct CtaWork {
   }
 };
 
-// Sectors of one buffer: loads, stores, repeated loads.
+// Numbers of sectors of one buffer: loaded, stored, and loaded again.
 using Traffic = std::array<uint64_t, 3>;
 
 class Counting {
  public:
-  // rereads: also counts sectors that a CTA reads again after L1 has evicted them.
+  // If `rereads` is set, also counts the sectors that a CTA reads again after L1 has evicted them.
   Counting(const Program& program, size_t buffers, const RunOptions& options, bool rereads);
-  // Call it before CTA `linear` runs: from then on, counts are also added to `work`.
+  // Call enter() before CTA `linear` runs. From then on, the counts are also added to `work`.
   void enter(CtaWork& work, int64_t linear) { work_ = &work, cta_ = uint64_t(linear) + 1; }
   void ended(uint64_t instructions, double slept_ns = 0) {
     most_instructions_ = std::max(most_instructions_, instructions);
     most_sleep_ns_ = std::max(most_sleep_ns_, slept_ns), sleep_ns_ += slept_ns;
   }
-  // By pc; nullptr if switched off.
+  // Returns an array by pc, or nullptr if the counters are off.
   Executed* executed() { return executed_.empty() ? nullptr : executed_.data(); }
-  // pc: the instruction that made the access. `in` describes the access; a unit may have derived it
-  // from that instruction.
+  // `pc` is the instruction that made the access. `in` describes the access. It may differ from the
+  // instruction at `pc`, for example for ldmatrix or cp.async.
   void global(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
               const uint64_t* at, size_t buffer);
   void shared(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
               const uint64_t* at);
   void local(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
              const uint64_t* at);
-  // An access to another CTA's shared memory.
+  // Counts an access to the shared memory of another CTA.
   void remote(int32_t pc, uint32_t mask, uint64_t bytes) {
     if (!on_) return;
     ++counts_[size_t(pc)].remote_requests;
     counts_[size_t(pc)].remote_bytes += uint64_t(std::popcount(mask)) * bytes;
   }
-  // One bulk copy, and the bytes of one of its rows in global memory.
+  // copy() counts one bulk copy; copy_row() counts the bytes of one of its rows in global memory.
   void copy(int32_t pc) {
     if (sectors_on_) ++counts_[size_t(pc)].copies;
   }
@@ -100,13 +102,12 @@ class Counting {
   std::vector<InstCounts> counts_;
   std::vector<Traffic> traffic_;  // by buffer
   PatternCache patterns_;
-  std::vector<uint64_t> l1_, seen_;  // sectors of this CTA, by their low bits
+  std::vector<uint64_t> l1_, seen_;  // recent sectors of this CTA, by their low bits
   uint64_t cta_ = 0, most_instructions_ = 0;
   double most_sleep_ns_ = 0, sleep_ns_ = 0;
   CtaWork* work_ = nullptr;
 };
 
-// Sums over host threads.
 struct Totals {
   std::vector<Executed> executed;
   std::vector<InstCounts> counts;
@@ -116,7 +117,7 @@ struct Totals {
   void add(const Counting& counting);
 };
 
-// Fills counters, lines and traffic of the report with `once` plus `weight` times `sampled`.
+// Sets `counters`, `lines` and `traffic` of the report to `once` plus `weight` times `sampled`.
 void report_counts(const Program& program, const Totals& once, const Totals& sampled, double weight,
                    bool lines, LaunchReport& report);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Estimates how many global loads of a program are in flight together.
 //
-// Contract: the estimate assumes that the assembler moves loads up as far as it may. The loads of
-// straight-line code are in flight together, unless one loads the address of another, or a store
-// lies between them; loads of constant data may overtake a store. The estimate does not see that a
-// loop iteration may load data for the next one.
+// Contract: the estimate assumes that the assembler moves each load as early as possible. The loads
+// of straight-line code are in flight together, except in two cases: one load provides the address
+// of another load, or a store lies between the loads. Loads of constant data may move before a
+// store. The estimate ignores loads that an iteration of a loop executes for the next iteration.
 //
 // Example: uint8_t n = load_groups(program)[pc];  // 4: this load waits with three others
 #pragma once
@@ -15,7 +15,8 @@
 
 namespace cutegen::ptx {
 
-// By instruction: loads in flight together; 0 if it does not load from global memory.
+// For each instruction, returns how many loads are in flight together with it (including itself),
+// or 0 if the instruction is not a global load.
 std::vector<uint8_t> load_groups(const Program& program);
 
 }  // namespace cutegen::ptx

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which execution pipe a PTX instruction uses, and about how many machine instructions it becomes.
+// Estimates which execution pipe a PTX instruction uses, and how many machine instructions it
+// becomes.
 //
-// Contract: usage_of() reads only the text of the instruction, so it classifies every opcode,
-// simulated or not. `issue` and `special` estimate the machine instructions that the assembler
-// emits (about twenty for an integer division). All other fields are exact.
+// Contract: usage_of() reads only the text of the instruction. So it also classifies opcodes that
+// the simulator does not support. `issue` and `special` are estimates of the machine instructions
+// that the assembler emits (about twenty for an integer division). All other fields are exact.
 //
 // Example: Usage u = usage_of("fma.rn.f32 %f3, %f1, %f2, %f3");  // u.pipe == Pipe::fma
 #pragma once
@@ -13,9 +14,10 @@
 
 namespace cutegen::ptx {
 
-// fma: float32 add, multiply, fused; half: 16-bit floats; alu: integers, logic, compare, select;
-// xu: special functions; convert: between floats and integers or between floats; lsu: loads,
-// stores, shuffles; other: takes an issue slot only (moves, parameters, barriers, fences).
+// `fma` executes float32 add, multiply and fused multiply-add; `half` 16-bit floats; `alu`
+// integers, logic, comparisons and selects; `xu` special functions; `convert` conversions to and
+// from floats; `lsu` loads, stores and shuffles. Instructions of `other` only take an issue slot
+// (moves, parameters, barriers, fences).
 enum class Pipe : uint8_t { fma, half, alu, xu, convert, fp64, tensor, lsu, branch, other, count_ };
 const char* to_string(Pipe pipe);
 
@@ -25,7 +27,7 @@ const char* to_string(MmaType type);
 struct Usage {
   Pipe pipe = Pipe::other;
   uint8_t issue = 1;    // machine instructions, estimated
-  uint8_t special = 0;  // how many of these use the special-function pipe (xu) instead of `pipe`
+  uint8_t special = 0;  // how many of them use the pipe `xu` instead of `pipe`
   MmaType tensor = MmaType::none;
   uint32_t tensor_flops = 0;  // per warp instruction
 };

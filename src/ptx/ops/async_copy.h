@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // AsyncCopies: the cp.async copies of a warp that are in flight.
 //
-// Contract: a copy joins the group that its lanes commit next. take() returns the copies that a
-// wait completes, in the order of issue; the caller then writes them to shared memory. Each lane
-// counts its own groups, even if its warp has diverged. If a warp has kMostCopies, the caller
-// completes the oldest, as the hardware would have done by then.
+// Contract: when lanes commit, all their copies since the last commit form a group. take() returns
+// the copies that a wait completes, in the order of issue. The caller then writes their bytes to
+// shared memory. Each lane counts its own groups, because a warp may diverge. If a warp has
+// kMostCopies copies in flight, the caller completes the oldest copy.
 //
 // Example: copies.commit(mask); for (auto& c : copies.take(mask, 0)) deliver(c);
 #pragma once
@@ -17,36 +17,37 @@
 
 namespace cutegen::ptx {
 
-inline constexpr int64_t kWaitAll = -1;  // take(): all copies, committed or not
+inline constexpr int64_t kWaitAll = -1;  // for take(): waits for all copies, committed or not
 inline constexpr size_t kMostCopies = 1024;
 
 struct AsyncCopy {
   int32_t pc = 0;
   uint8_t vec = 1;  // words per lane
   uint32_t mask = 0, group = 0;
-  // Number of the copy in its warp's order of issue.
+  // Number of copies that the warp had issued before.
   uint64_t number = 0;
   std::array<uint32_t, 32> at{};                    // shared addresses
-  std::array<std::array<uint32_t, 32>, 4> words{};  // the words, in the layout of registers
+  std::array<std::array<uint32_t, 32>, 4> words{};  // the copied words, in the layout of registers
 };
 
 class AsyncCopies {
  public:
-  // Adds one entry for each group to which the lanes of `copy` will commit it.
+  // Adds a copy. If its lanes will commit it to different groups, adds one entry per group.
   void issue(const AsyncCopy& copy);
   void commit(uint32_t mask);
-  // Removes and returns the copies that complete when `mask` waits for all but `pending` groups.
+  // Removes and returns the copies that complete when the lanes in `mask` wait for all but the
+  // latest `pending` groups.
   std::vector<AsyncCopy> take(uint32_t mask, int64_t pending);
   bool full() const { return copies_.size() >= kMostCopies; }
   AsyncCopy take_oldest();
-  // Removes and returns the copies of `mask` that were issued before copy `number`.
+  // Removes and returns the copies of the lanes in `mask` that were issued before copy `number`.
   std::vector<AsyncCopy> take_before(uint32_t mask, uint64_t number);
   uint64_t next_number() const { return next_; }
   const std::deque<AsyncCopy>& all() const { return copies_; }
   void clear();
 
  private:
-  // Removes and returns those lanes of copies for which f(copy, lane) is true.
+  // Removes and returns the lanes of the copies for which f(copy, lane) is true.
   template <class F>
   std::vector<AsyncCopy> take_where(uint32_t mask, F f);
 
@@ -55,35 +56,36 @@ class AsyncCopies {
   uint64_t next_ = 0;
 };
 
-// Lanes that arrive at an mbarrier once their earlier copies are complete.
+// An arrival at an mbarrier that happens when all earlier copies of its lanes are complete
+// (cp.async.mbarrier.arrive).
 struct AsyncArrival {
   uint64_t mbarrier = 0;
   int warp = 0;
   uint32_t mask = 0;
-  uint64_t before = 0;  // number of the first copy for which it does not wait
+  uint64_t before = 0;  // the arrival waits for copies with smaller numbers
   int32_t pc = 0;
 };
 
-// The copies of all warps of a CTA, and the words of shared memory that they will write.
+// The copies of all warps of a CTA, and the words of shared memory that these copies will write.
 class CopiesInFlight {
  public:
   CopiesInFlight(size_t warps, size_t shared_bytes) : of_(warps), shared_bytes_(shared_bytes) {}
   AsyncCopies& of(int warp) { return of_[size_t(warp)]; }
   bool any() const { return lanes_ > 0; }
   void issue(int warp, const AsyncCopy& copy);
-  // Call it after `copy` has been taken from its warp, and before its words are written.
+  // Call arrives() after take() has returned `copy`, and before writing its words to shared memory.
   void arrives(const AsyncCopy& copy);
   void clear();
-  // Whether a copy will write one of the bytes [from, to).
   bool touches(uint64_t from, uint64_t to) const;
-  // A copy that will write one of these bytes, or nullptr.
+  // Returns a copy that will write one of the bytes [from, to), or nullptr.
   const AsyncCopy* find(uint64_t from, uint64_t to) const;
-  // Arrivals that have not happened yet, in the order of issue.
+  // Returns the arrivals that have not happened yet, in the order of issue.
   std::deque<AsyncArrival>& arrivals() { return arrivals_; }
 
  private:
   std::vector<AsyncCopies> of_;  // by warp
-  // Copies that will write each word of shared memory; empty before the first copy.
+  // For each word of shared memory, the number of copies that will write it. Empty before the first
+  // copy.
   std::vector<uint32_t> writes_;
   size_t shared_bytes_;
   uint64_t lanes_ = 0;  // of all copies

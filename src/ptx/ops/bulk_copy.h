@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// BulkCopy: a copy by the async proxy (cp.async.bulk, cp.reduce.async.bulk) that is in flight.
+// BulkCopy: a copy in flight by the async proxy (cp.async.bulk, cp.reduce.async.bulk).
 //
-// Contract: a load to shared memory is in flight until it is delivered, and an mbarrier counts its
-// bytes. st.async and red.async are loads from registers. The receiving CTA keeps a load in its
-// BulkCopies, even if another CTA of the cluster (`rank`) started it. A store first reads shared
-// memory, then writes global memory; it joins the group that its thread commits next. A
-// tensor copy moves the rows of its box (ptx/ops/tensor_map.h). Any other copy is one row of bytes.
+// Contract: a load writes shared memory, and an mbarrier counts its bytes. st.async and red.async
+// are loads from registers. The CTA that receives a load keeps it in its BulkCopies, even if
+// another CTA of the cluster (`rank`) started the load. A store first reads shared memory, then
+// writes global memory. It is part of the next group that its thread commits. A tensor copy moves
+// the rows of a box (ptx/ops/tensor_map.h). Any other copy is a single row of bytes.
 //
 // Example: for (BulkCopy& c : copies.all()) if (c.mbarrier == at) deliver(c);
 #pragma once
@@ -18,45 +18,49 @@
 
 namespace cutegen::ptx {
 
-// Inst::sub of Op::bulk_copy. deposit: st.async and red.async, which the simulator treats as loads.
+// The value of Inst::sub for Op::bulk_copy. `deposit` is st.async or red.async, which the simulator
+// treats as loads.
 enum class BulkKind : uint8_t { load, store, reduce, prefetch, deposit };
 enum class BulkSource : uint8_t { global, shared, registers };  // of a load
 
-// Indices into Inst::list of Op::bulk_copy. An address takes three entries: slot, offset, whether
-// the slot has 64 bits. kGlobal: also the source of a load from shared memory, if Inst::e is 1. The
-// values of a deposit begin at kCoordinates; Inst::e is their number, Inst::target the bytes per
-// value. kOffsets: of a filter tap. Inst::target is 1 for a tensor copy in im2col mode.
+// Indices into Inst::list for Op::bulk_copy. An address takes three entries: the register, the
+// offset, and whether the register has 64 bits. The address at kGlobal is in shared memory if
+// Inst::e is 1. The values of a deposit begin at kCoordinates. Inst::e is then their number, and
+// Inst::target the bytes per value. The im2col offsets of a tensor copy begin at kOffsets.
+// Inst::target is 1 for a tensor copy in im2col mode.
 namespace bulk {
 inline constexpr size_t kShared = 0, kGlobal = 3, kMbarrier = 6, kSize = 9, kCoordinates = 10,
                         kCtaMask = 15, kOffsets = 16, kCount = 19;
 }
 
-// Copies in flight per CTA. If a CTA starts one more, the simulator completes the oldest.
+// Maximum number of copies in flight per CTA. If a CTA starts one more, the simulator completes the
+// oldest copy.
 inline constexpr size_t kMostBulkCopies = 1024;
 
 struct BulkCopy {
   BulkKind kind = BulkKind::load;
   BulkSource from = BulkSource::global;
   int32_t pc = 0;
-  int rank = -1;  // rank of the CTA that started the copy; -1: the CTA whose BulkCopies contain it
+  // Rank of the CTA that started the copy. -1: the CTA that has this BulkCopies object.
+  int rank = -1;
   int warp = 0, lane = 0;
-  uint64_t source = 0;    // start of the source in the shared memory of that CTA
-  uint64_t shared = 0;    // start of the copy in shared memory
+  uint64_t source = 0;    // start of the source in shared memory of the CTA `rank`
+  uint64_t shared = 0;    // start of the target of a load or the source of a store
   uint64_t mbarrier = 0;  // of a load
   uint32_t bytes = 0;     // number of bytes that the mbarrier counts
   uint32_t row = 0, pitch = 0;
   uint8_t swizzle = 0;
   bool fill_nan = false;
-  bool reduces = false;         // whether a load is reduced into shared memory
+  bool reduces = false;         // whether a load is a reduction into shared memory
   AtomicOp op = AtomicOp::add;  // of a reduction
   AtomicType type = AtomicType::u32;
   uint32_t element = 1;  // bytes per element of a reduction
   uint64_t group = 0;
-  bool has_read = false;  // a store whose bytes are in `held`
+  bool has_read = false;  // for a store: its bytes are in `held`
   std::vector<TensorRow> rows;
   std::vector<std::byte> held;
 
-  // Calls f(from, to) for each part of shared memory that the copy accesses.
+  // Calls f(from, to) for each range of shared memory that the copy accesses.
   template <class F>
   void each_part(F f) const;
   // Calls f(shared, row offset, bytes) for each piece of a row that is contiguous in shared memory.
@@ -76,12 +80,12 @@ class BulkCopies {
     copies_.clear();
     committed_.assign(threads, 0);
   }
-  // The first copy that will write, or has yet to read, one of the bytes; or nullptr.
+  // Returns the first copy that will write or read one of the bytes [from, to), or nullptr.
   const BulkCopy* find(uint64_t from, uint64_t to) const;
 
  private:
   std::deque<BulkCopy> copies_;
-  std::vector<uint64_t> committed_;  // number of groups, by thread
+  std::vector<uint64_t> committed_;  // number of committed groups, by thread
 };
 
 template <class F>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cluster instructions: values of Inst::sub for Op::cluster_barrier and Op::cluster_map.
 //
-// Contract: PTX ISA, "barrier.cluster", "mapa" and "getctarank".
+// Contract: see "barrier.cluster", "mapa" and "getctarank" in the PTX ISA.
 //
 // Example: in.op = Op::cluster_barrier, in.sub = kClusterWait;
 #pragma once

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions of 16-bit float formats, one lane at a time and without branches. Only handler files
-// include it.
+// Converts 8-bit and 16-bit float formats, for one lane at a time and without branches. Only
+// instruction handlers (ptx/handlers) include this header.
 //
-// Contract: half_rn and bfloat_rn round to nearest even; a NaN becomes 0x7fff.
+// Contract: half_rn() and bfloat_rn() round to nearest even. They convert every NaN to 0x7fff.
+//
 // Example: uint16_t one = half_rn(1.f);  // 0x3c00
 #pragma once
 
@@ -71,8 +72,8 @@ inline uint16_t bfloat_rz(float f) {
   uint32_t u = bits_of<uint32_t>(f);
   return uint16_t((u & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : u >> 16);
 }
-// Converts to float with round-to-odd: truncates, and sets the last bit if the truncation was
-// inexact. Rounding the result to 16 bits then equals rounding x directly.
+// Converts to float with round-to-odd: truncates, and sets the last bit if the result is inexact.
+// So a later rounding to 16 bits gives the same result as rounding x directly.
 inline float to_odd(double x) {
   float f = float(x);
   uint32_t u = bits_of<uint32_t>(f);
@@ -83,7 +84,7 @@ inline float to_odd(double x) {
   return bits_of<float>(inexact ? u | 1u : u);
 }
 
-// Exact conversions of 8-bit floats. e4m3 has no infinity; 0x7f is its NaN.
+// The conversions from 8-bit floats are exact. e4m3 has no infinity; 0x7f is its NaN.
 inline float from_e4m3(uint8_t x) {
   float v = from_half(uint16_t((x & 0x7f) << 7)) * 256.f;
   return (x & 0x7f) == 0x7f ? canonical_nan() : (x & 0x80) ? -v : v;
@@ -96,7 +97,7 @@ inline float from_e5m2(uint8_t x) {
 struct Narrow {
   int exponent_bits, mantissa_bits;
   bool has_infinity;
-  uint32_t nan, largest, overflow;  // overflow: the result if x is beyond the largest value
+  uint32_t nan, largest, overflow;  // overflow: the result for x above `largest`
 };
 inline constexpr Narrow kF16{.exponent_bits = 5,
                              .mantissa_bits = 10,
@@ -123,7 +124,7 @@ inline constexpr Narrow kF16{.exponent_bits = 5,
           .largest = 0x7b,
           .overflow = 0x7c};
 
-// Rounds to a narrow format. mode: as in Inst::sub. x may be a result of to_odd().
+// Rounds to a narrow format. `mode` is a rounding mode of Inst::sub. x may be a result of to_odd().
 inline uint32_t to_narrow(float x, const Narrow& f, uint8_t mode, bool satfinite) {
   const uint32_t u = bits_of<uint32_t>(x), a = u & 0x7fffffffu;
   const int total = f.exponent_bits + f.mantissa_bits;
@@ -139,9 +140,10 @@ inline uint32_t to_narrow(float x, const Narrow& f, uint8_t mode, bool satfinite
   } else {
     exponent = -126;
   }
-  const int least = 1 - bias;  // exponent of normal numbers
+  const int least = 1 - bias;  // smallest exponent of normal numbers
   int drop = 23 - f.mantissa_bits + (exponent < least ? least - exponent : 0);
-  uint32_t kept = 0, lost = 1, half = 2;  // the value is below half of the last place
+  // these initial values apply if x is less than half of the smallest number
+  uint32_t kept = 0, lost = 1, half = 2;
   if (drop <= 24) {
     kept = mantissa >> drop, half = 1u << (drop - 1);
     lost = mantissa & ((1u << drop) - 1);

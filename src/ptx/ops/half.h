@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions of 16-bit floats for code outside the handlers.
+// Converts 16-bit floats, for code other than instruction handlers (ptx/handlers).
 //
-// Contract: to_half() and to_bfloat() round to nearest even in one step; a NaN becomes 0x7fff.
+// Contract: to_half() and to_bfloat() round to nearest even in one step. They convert every NaN to
+// 0x7fff.
+//
 // Example: uint16_t one = to_half(1.0);  // 0x3c00
 #pragma once
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns a function of one lane into loops over 32 lanes. Only handler files include it.
+// Turns a function of one lane into loops over 32 lanes. Only instruction handlers (ptx/handlers)
+// include this header.
 //
-// Contract: everything here has internal linkage, so each instruction set has its own copies. A
-// destination may equal a source, but must not overlap it partly.
+// Contract: all functions here have internal linkage, so that each x86-64 level has its own copies.
+// A destination register may equal a source register, but must not partly overlap it.
 //
 // Example: bin<float>(r, "add", "f32", Kind::fp32, 1, [](float a, float b) { return a + b; });
 #pragma once
@@ -96,7 +97,7 @@ void masked3(std::byte* r, const Inst& in, uint32_t mask) {
   }
 }
 
-// d = f(a), with register types D and A.
+// Registers d = f(a), with a result of type D and an operand of type A.
 template <class D, class A, class F>
 void un(Registry& r, const char* base, const char* type, Kind kind, int flops, F) {
   r.add(base, type, Signature<D, A>::text, full1<D, A, F>, masked1<D, A, F>, kind, flops);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mbarriers: the mbarrier objects in the shared memory of one CTA.
 //
-// Contract: see PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". The
-// simulator keeps an Mbarrier outside the bytes of shared memory. A phase completes when no arrival
-// and no byte is outstanding; phase n has the parity n % 2. A function that returns a text has
-// changed nothing: the text says why the ISA leaves the operation undefined. ptx/checks/clocks.h
-// decides how mbarriers order memory accesses.
+// Contract: see "Parallel Synchronization and Communication Instructions: mbarrier" in the PTX ISA.
+// The simulator stores the state of an mbarrier in an `Mbarrier`, not in the bytes of shared
+// memory. A phase completes when no arrival and no byte is outstanding. Phase n has the parity n %
+// 2. If the ISA leaves an operation undefined, expect(), complete(), arrive() and increment()
+// return the reason and change nothing. Otherwise they return nullptr. ptx/checks/clocks.h defines
+// how mbarriers order memory accesses.
 //
 // Example: if (const char* wrong = b.arrive(1)) report(wrong); if (b.settle()) wake(address);
 #pragma once
@@ -42,22 +43,22 @@ inline constexpr int32_t kMbarrierParity = 1,  // a wait by parity, not by state
     kMbarrierCounted = 16;                     // .noinc: the phase already expects this arrival
 
 struct Mbarrier {
-  // Arrivals that a phase needs; arrivals that are still missing.
+  // The arrivals that each phase needs, and the arrivals that are still missing.
   uint32_t expected = 0, pending = 0;
-  int64_t bytes = 0;  // the tx-count: expected minus completed
+  int64_t bytes = 0;  // the tx-count: expected minus completed bytes
   uint64_t phase = 0;
-  int32_t pc = 0;  // of its mbarrier.init
-  // The warp that initialised it, until a fence makes the initialisation visible to copies.
+  int32_t pc = 0;  // pc of its mbarrier.init
+  // The warp that initialised the mbarrier, or -1 after a fence has made this visible to copies.
   int unfenced = -1;
 
   const char* expect(int64_t n);
   const char* complete(int64_t n);
   const char* arrive(uint32_t count, bool drop, bool must_stay);
-  // Adds to the arrivals that the current phase expects.
+  // Increases the number of arrivals that the current phase expects.
   const char* increment(uint32_t count);
-  // Begins the next phase if nothing is outstanding.
+  // Begins the next phase and returns true if no arrival and no byte is outstanding.
   bool settle();
-  // The state that mbarrier.arrive returns: the phase, and the arrivals that were missing before.
+  // Returns the state that mbarrier.arrive returns: the phase, and the number of missing arrivals.
   uint64_t state() const { return phase << 20 | pending; }
   static uint64_t phase_of(uint64_t state) { return state >> 20; }
   static uint32_t pending_of(uint64_t state) { return uint32_t(state & kMostArrivals); }
@@ -74,14 +75,15 @@ class Mbarriers {
     return live_[at] = {.expected = expected, .pending = expected, .pc = pc, .unfenced = warp};
   }
   void erase(uint64_t at) { live_.erase(at); }
-  // Makes what a warp has initialised visible to the async proxy.
+  // Makes the mbarriers that a warp has initialised visible to the async proxy.
   void fence(int warp);
   bool any() const { return !live_.empty(); }
-  // A live mbarrier that overlaps the bytes [from, to), or nullptr.
+  // Returns an initialised mbarrier that overlaps the bytes [from, to), or nullptr.
   const Mbarrier* in(uint64_t from, uint64_t to) const;
   void clear() { live_.clear(), changes = 0; }
 
-  uint64_t changes = 0;  // number of changes so far; while it stays the same, no wait can end
+  // Number of changes so far. While this number stays the same, no wait can end.
+  uint64_t changes = 0;
 
  private:
   std::map<uint64_t, Mbarrier> live_;  // by address

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registry: where each handler file registers its functions by instruction form
-// (ptx/decode/forms.h). Plain declarations only (see inst.h).
+// Registry: each instruction handler file (ptx/handlers) registers its functions here, under the
+// names of instruction forms (ptx/decode/forms.h). This header has only plain declarations (see
+// inst.h).
 //
 // Example: void add_integer(Registry& r) { r.add("add", "s32", "www", full, masked, kind, 0); }
 #pragma once
@@ -10,11 +11,12 @@
 
 namespace cutegen::ptx {
 
-// A warp-wide product D = A * B + C. Inst::list has the registers of D, A, B and C, in this order.
+// A matrix product D = A * B + C that a warp executes. Inst::list has the registers of D, A, B and
+// C, in this order.
 struct MatrixForm {
   AluFn run = nullptr;
   uint8_t d = 0, a = 0, b = 0, c = 0;  // registers
-  uint8_t size_d = 4, size_ab = 4;     // bytes per lane and register
+  uint8_t size_d = 4, size_ab = 4;     // bytes per lane of one register
   uint16_t flops = 0;                  // per lane
   Kind kind = Kind::other;
 };
@@ -29,7 +31,8 @@ class Registry {
   ~Registry() = default;
 };
 
-// Fills out[32] with the addresses of all lanes, and summarises those of the active lanes.
+// Writes the addresses of all 32 lanes to `out`, and returns a summary of the addresses of the
+// active lanes.
 using AddressFn = AddressSummary (*)(const std::byte* lanes, bool wide, int64_t offset,
                                      uint64_t stride, uint32_t mask, uint64_t* out);
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// SharedGuard: marks bytes of shared memory that ordinary accesses must not touch for now.
+// SharedGuard: marks bytes of shared memory that copies in flight or mbarriers use, and that
+// ordinary accesses therefore must not use.
 //
-// Contract: for each word, it counts the copies that will write it, the copies that have yet to
-// read it, and the live mbarriers. The caller passes the same range to add() and remove(), and
-// keeps ranges inside shared memory. touches() is fast if nothing near the bytes is marked.
+// Contract: for each word, SharedGuard counts the copies that will write the word, the copies that
+// will read it, and the initialised mbarriers that contain it. For each add(), the caller must call
+// remove() with the same range, which must lie inside shared memory. touches() is fast if no bytes
+// nearby are marked.
 //
 // Example: if (guard.any() && guard.touches(from, to) & SharedGuard::bit(Mark::written)) ...
 #pragma once
@@ -24,7 +26,7 @@ class SharedGuard {
   bool any() const { return marks_ > 0; }
   void add(Mark mark, uint64_t from, uint64_t to) { change(mark, from, to, 1); }
   void remove(Mark mark, uint64_t from, uint64_t to) { change(mark, from, to, -1); }
-  // The marks of the bytes [from, to), as bits.
+  // Returns the marks of the bytes [from, to), combined as bits (see bit()).
   uint8_t touches(uint64_t from, uint64_t to) const;
   void clear();
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // TensorMap: the descriptor of a tensor copy (TMA), its rules, and the rows of a copy.
 //
-// Contract: the fields follow cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col of the CUDA driver
-// API. wrong_field() says which of the driver's rules a map breaks. encode() returns 128 opaque
-// bytes; decode_tensor_map() refuses bytes that do not come from encode(). The layout in shared
-// memory is the same as on an H200: a row of a swizzled box takes the whole swizzle span, and the
-// swizzle applies to the shared memory address.
+// Contract: the fields correspond to the arguments of cuTensorMapEncodeTiled and
+// cuTensorMapEncodeIm2col in the CUDA driver API. wrong_field() says which of the driver's rules a
+// map breaks. encode() returns 128 opaque bytes. decode_tensor_map() refuses bytes that do not come
+// from encode(). The layout in shared memory is the same as on an H200: each row of a swizzled box
+// takes a whole swizzle span, and the swizzle permutes addresses in shared memory.
 //
 // Example: if (auto wrong = wrong_field(map)) return user_error(*wrong); bytes = encode(map);
 #pragma once
@@ -49,10 +49,11 @@ struct TensorMap {
   std::array<uint64_t, kMostTensorRank> sizes{1, 1, 1, 1, 1}, strides{};  // strides[0] is unused
   std::array<uint32_t, kMostTensorRank> box{1, 1, 1, 1, 1}, steps{1, 1, 1, 1, 1};
   uint8_t interleave = 0, swizzle = 0;  // 0: none; swizzle 1, 2, 3: spans of 32, 64, 128 bytes
-  bool fill_nan = false;                // elements outside the tensor are NaN; else zero
-  // In im2col mode the dimensions are C, W, H, D, N (or fewer of W, H, D). A copy has box[1] pixels
-  // of box[0] channels. It visits pixels in `steps` through the bounding box, which begins at
-  // `lower` and ends at the last pixel plus `upper`, and then through the box of the next image.
+  bool fill_nan = false;  // whether elements outside the tensor are NaN instead of zero
+  // In im2col mode, the dimensions are C, W, H, D, N, or fewer of W, H, D. A copy has box[1] pixels
+  // of box[0] channels. Its pixels lie in a bounding box that begins at `lower` and ends at the
+  // last pixel plus `upper`. The copy traverses this box with strides `steps`, then continues in
+  // the box of the next image.
   bool im2col = false;
   std::array<int32_t, kMostSpatialRank> lower{}, upper{};  // W first
 
@@ -67,34 +68,37 @@ struct TensorMap {
 std::optional<std::string> wrong_field(const TensorMap& map);
 std::array<std::byte, kTensorMapBytes> encode(const TensorMap& map);
 std::optional<TensorMap> decode_tensor_map(std::span<const std::byte, kTensorMapBytes> bytes);
-// The type of reductions into such a tensor; nullopt: the type has no reductions.
+// Returns the type for reductions into a tensor of this type, or nullopt if there are no such
+// reductions.
 std::optional<AtomicType> atomic_type_of(TensorType type);
 
-// The coordinates at which a copy begins; in im2col mode, the filter tap's offsets are added to
-// each pixel's.
+// The coordinates at which a copy begins. In im2col mode, the copy adds the TensorOffsets of a
+// filter tap to the coordinates of each pixel.
 using TensorPlace = std::array<int32_t, kMostTensorRank>;
 using TensorOffsets = std::array<uint16_t, kMostSpatialRank>;
 
-// One row of the box. Its bytes [from, to) are inside the tensor; byte `from` is at `global`.
+// One row of the box. The bytes [from, to) of the row are inside the tensor, and byte `from` has
+// the global address `global`.
 struct TensorRow {
   uint64_t shared = 0;  // offset in the copy, before the swizzle
   uint64_t global = 0;
   uint32_t from = 0, to = 0;
 };
 
-// Returns all rows, in the order of shared memory. The map must have passed wrong_field(). A copy
+// Returns all rows, in the order of shared memory. wrong_field() must have accepted the map. A copy
 // from shared memory to the tensor writes whole units of 16 bytes, even if a unit extends beyond
 // the last element of a row.
 std::vector<TensorRow> rows_of(const TensorMap& map, const TensorPlace& place, bool to_tensor,
                                const TensorOffsets& offsets = {});
 
-// In im2col mode, the coordinates of dimension i (1 for W) between which a copy may begin.
+// The first and the last coordinate in dimension i (1 for W) at which a copy in im2col mode may
+// begin.
 struct PixelRange {
   int64_t first = 0, last = -1;
 };
 PixelRange pixels_along(const TensorMap& map, size_t i);
 
-// The address of a 16-byte chunk after the swizzle.
+// Returns the address of a 16-byte chunk after the swizzle.
 inline uint64_t swizzled(uint64_t at, uint8_t swizzle) {
   const uint64_t mask = (uint64_t{1} << swizzle) - 1;
   return at ^ ((at >> 7 & mask) << 4);

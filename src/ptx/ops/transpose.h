@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposes 8 x 8 words of 32 bits in vector registers. Only handler files include it.
+// Transposes 8 x 8 words of 32 bits in vector registers. Only instruction handlers (ptx/handlers)
+// include this header.
 //
 // Example: Word8 rows[8]; transpose(rows);
 #pragma once

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations across the lanes of one warp.
+// Executes operations across the lanes of one warp: vote, redux, match, elect.
 //
-// Contract: all lanes of `mask` are at this instruction. `registers` is the warp's block.
+// Contract: all lanes in `mask` must be at the instruction `in`. `registers` is the register file
+// of the warp.
 //
 // Example: vote(registers, in, mask);
 #pragma once

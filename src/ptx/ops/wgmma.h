@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// wgmma.mma_async: computes one warp's part of D = A * B + D: 16 of the 64 rows.
+// wgmma.mma_async: computes one warp's part (16 of the 64 rows) of D = A * B + D.
 //
-// Contract: a product takes 32 bytes of each row of A and of each column of B, contiguous along k.
-// So K is 8, 16 or 32, depending on the type. Accumulators lie in registers as the PTX ISA says
-// ("Register Fragments for wgmma.mma_async.m64nNk16").
+// Contract: one wgmma.mma_async uses 32 bytes of each row of A and of each column of B, contiguous
+// along k. So K is 8, 16 or 32, depending on the type. The PTX ISA defines which register holds
+// which accumulator ("Register Fragments for wgmma.mma_async.m64nNk16").
 //
 // Rounding: according to MMA-Sim (arXiv:2511.10909; arXiv:2512.07004 agrees), Hopper computes an
-// element of D by a "truncated fused dot-add". Products are exact. All terms, including the
-// accumulator, are aligned to the largest exponent and truncated after kWgmmaFraction bits; a
-// product's exponent is the sum of its factors' exponents. The sum of these terms is exact. The
-// result is truncated to float32 (fp8: to kWgmmaFp8Kept bits of mantissa) or rounded to nearest
-// f16. Nobody has compared this with an H200 yet.
+// element of D by a "truncated fused dot-add". Products are exact. The exponent of a product is the
+// sum of the exponents of its factors. The hardware aligns all terms, including the accumulator, to
+// the largest exponent, and truncates them after kWgmmaFraction bits. The sum of these terms is
+// exact. The hardware truncates the result to float32 (for fp8 operands, to kWgmmaFp8Kept bits of
+// mantissa), or rounds it to the nearest f16. Nobody has compared this model with an H200 yet.
 //
 // Example: op.run({.a = rows, .b = columns, .columns = converted, .registers = w.registers, ...});
 #pragma once
@@ -25,7 +25,7 @@ enum class WgmmaSum : uint8_t { f32, f16, s32 };
 
 inline constexpr int kWgmmaRows = 16;           // per warp
 inline constexpr int kWgmmaMostColumns = 256;   // N
-inline constexpr size_t kWgmmaSliceBytes = 32;  // bytes of a row of A or a column of B
+inline constexpr size_t kWgmmaSliceBytes = 32;  // bytes of one row of A or one column of B
 
 inline constexpr size_t kWgmmaColumnsBytes = size_t{65} << 10;  // aligned to 64
 
@@ -34,27 +34,27 @@ inline constexpr int kWgmmaFraction = 25;     // f16, bf16, tf32
 inline constexpr int kWgmmaFp8Fraction = 13;  // e4m3, e5m2
 inline constexpr int kWgmmaKept = 23;
 inline constexpr int kWgmmaFp8Kept = 13;
-// The smallest exponent to which terms are aligned.
+// The smallest exponent to which the terms are aligned.
 inline constexpr int kWgmmaLeastExponent = -126;
 
 struct WgmmaProduct {
   const std::byte* a = nullptr;  // 16 rows of 32 bytes
   const std::byte* b = nullptr;  // n columns of 32 bytes
-  // Memory of kWgmmaColumnsBytes for converted columns. has_columns: the same operation has
-  // converted the same columns before.
+  // A buffer of kWgmmaColumnsBytes for the columns of B, converted for the host's arithmetic.
+  // `has_columns` says whether the buffer already has these columns.
   std::byte* columns = nullptr;
   bool has_columns = false;
   std::byte* registers = nullptr;  // of the warp
-  const int32_t* d = nullptr;      // slots of the accumulators
+  const int32_t* d = nullptr;      // register offsets of the accumulators
   int n = 0;
-  bool clear = false;     // scale-d is false: D = A * B
+  bool clear = false;     // scale-d is false, so D = A * B
   bool negate = false;    // whether exactly one of A and B is negated
   bool saturate = false;  // .satfinite
 };
 using WgmmaFn = void (*)(const WgmmaProduct&);
 
-// A decoded wgmma.mma_async. Inst::list has D, then A (four registers or a descriptor), the
-// descriptor of B and the predicate scale-d.
+// A decoded wgmma.mma_async. Inst::list has the registers of D, then A (four registers or one
+// descriptor), the descriptor of B, and the predicate scale-d.
 struct WgmmaOp {
   WgmmaFn run = nullptr;
   int n = 0, d = 0;  // number of columns; registers of D per thread
@@ -65,7 +65,7 @@ struct WgmmaOp {
   int scale_slot() const { return d + a() + 1; }
 };
 
-// Inst::sub of Op::wgmma. The last two are setmaxnreg.
+// Values of Inst::sub for Op::wgmma. The last two values are for setmaxnreg.
 inline constexpr uint8_t kWgmmaMultiply = 0, kWgmmaFence = 1, kWgmmaCommit = 2, kWgmmaWait = 3,
                          kMoreRegisters = 4, kFewerRegisters = 5;
 

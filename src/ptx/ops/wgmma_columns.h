@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// WgmmaColumns: keeps the converted columns of B, which the four warps of a warpgroup share.
+// WgmmaColumns: caches the columns of B of a wgmma.mma_async, converted for the host's arithmetic.
+// The four warps of a warpgroup use the same columns.
 //
-// Contract: find() compares the bytes, so a change of shared memory never matters. Each host thread
-// has its own cache: it belongs to no CTA.
+// Contract: find() compares the unconverted bytes, so it never returns outdated columns if shared
+// memory has changed. Each host thread has one cache for all its CTAs.
 //
 // Example: product.columns = cache.find(op.run, descriptor, b, n, product.has_columns);
 #pragma once
@@ -19,8 +20,9 @@ namespace cutegen::ptx {
 class WgmmaColumns {
  public:
   static WgmmaColumns& of_thread();
-  // The place for the converted columns. known: whether it already holds these columns, converted
-  // for this operation. descriptor: any number that tells where B lies.
+  // Returns a buffer for the converted columns. Sets `known` to true if the buffer already has
+  // these columns, converted for this operation. `descriptor` is any number that identifies the
+  // location of B.
   std::byte* find(WgmmaFn run, uint64_t descriptor, const std::byte* b, int n, bool& known);
 
  private:
@@ -34,7 +36,7 @@ class WgmmaColumns {
     int n = 0;
     std::unique_ptr<Place> place;
   };
-  // Enough for eight stages of four products.
+  // Enough for a pipeline of eight stages with four wgmma instructions each.
   static constexpr size_t kEntries = 32;
   std::array<Entry, kEntries> entries_;
   size_t next_ = 0;

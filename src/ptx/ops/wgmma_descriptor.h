@@ -2,11 +2,11 @@
 // SharedTile: decodes a matrix descriptor of wgmma into the addresses of an operand's 16-byte
 // chunks.
 //
-// Contract: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout" and "Matrix
-// Descriptor Format". A tile consists of `rows` rows of A or columns of B, each with 32 bytes along
-// k. K-major: chunk 2r + c holds half c of row r. MN-major (16-bit types): chunk 16g + k holds
-// element k of the rows 8g ... 8g+7. The swizzle permutes chunks by the address bits from 7 on,
-// minus the base offset.
+// Contract: see "Asynchronous Warpgroup Level Matrix Shared Memory Layout" and "Matrix Descriptor
+// Format" in the PTX ISA. A tile consists of `rows` rows of A or columns of B, each with 32 bytes
+// along k. In K-major layout, chunk 2r + c has half c of row r. In MN-major layout (16-bit types),
+// chunk 16g + k has element k of the rows 8g ... 8g+7. The swizzle permutes chunks depending on the
+// address bits from bit 7 on, minus the base offset.
 //
 // Example: if (auto rule = tile.fault()) report(*rule); tile.chunks(at);
 #pragma once
@@ -21,8 +21,8 @@ struct MatrixDescriptor {
   uint32_t start = 0, leading = 0, stride = 0;  // bytes
   // Distance from the start of the swizzle pattern, in rows of 128 bytes.
   uint32_t base_offset = 0;
-  uint32_t row_bytes = 16;  // 16: no swizzle; 32, 64, 128: its width
-  uint64_t reserved = 0;    // bits that must be zero
+  uint32_t row_bytes = 16;  // width of the swizzle in bytes; 16: no swizzle
+  uint64_t reserved = 0;    // descriptor bits that must be zero
   bool operator==(const MatrixDescriptor&) const = default;
 };
 MatrixDescriptor read_descriptor(uint64_t bits);
@@ -30,11 +30,12 @@ MatrixDescriptor read_descriptor(uint64_t bits);
 struct SharedTile {
   MatrixDescriptor d;
   bool mn_major = false;
-  int first = 0, rows = 0;  // rows of the matrix; first: a multiple of 16
+  int first = 0, rows = 0;  // rows [first, first + rows) of the matrix; `first` is a multiple of 16
 
-  // The first field that breaks a rule, and the rule; nullopt: no field does.
+  // Returns the first field that breaks a rule, with the rule, or nullopt if no field breaks a
+  // rule.
   std::optional<std::string> fault() const;
-  // Fills `at` with the addresses of 2 * rows chunks.
+  // Writes the addresses of the 2 * rows chunks to `at`.
   void chunks(uint32_t* at) const;
   bool operator==(const SharedTile&) const = default;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated global memory: buffers at deterministic addresses, far apart.
+// The simulated global memory: buffers at deterministic addresses that are far apart.
 //
-// Contract: addresses are multiples of 256, and depend only on the order and sizes of the buffers.
-// Nothing is mapped between two buffers. Several threads may call find() at once.
+// Contract: the addresses of buffers are multiples of 256 and depend only on the order and sizes of
+// the buffers. Addresses between two buffers are invalid. Several threads may call find() at once.
 //
 // Example: const Buffer* b = state.find(address);  // nullptr: a red zone
 #pragma once
@@ -27,13 +27,15 @@ struct Buffer {
 
 struct Memory::State {
   std::vector<Buffer> buffers;        // sorted by base address
-  std::vector<BufferShadow> shadows;  // one for each of `buffers`, or none yet
+  std::vector<BufferShadow> shadows;  // one per buffer; empty before the first launch with checks
   uint32_t next_epoch = 1;            // see checks/global_races.h
-  // Launches whose epochs are below this one end before the next launch begins.
+  // Launches whose epochs (race-check ids) are smaller than this one end before the next launch
+  // begins.
   uint32_t settled = 1;
-  int shadow_shift = 2;  // log2 of a granule of the shadows
+  int shadow_shift = 2;  // log2 of the bytes that one shadow entry covers
   uint64_t next = 0;
-  // Variables of modules, by module and index. The first launch that uses one allocates it.
+  // The `.global` and `.const` variables of modules, by module and index. The first launch that
+  // uses a variable allocates it.
   struct Variable {
     uint64_t base = 0;
     std::vector<std::byte> storage;
@@ -45,7 +47,7 @@ struct Memory::State {
   uint64_t place(const std::string& name, std::span<std::byte> storage, Access access,
                  Content content = Content::given);
   const Buffer* find(uint64_t address) const;
-  // The buffer nearest to an unmapped address; nullptr if there is none.
+  // Returns the buffer nearest to an invalid address, or nullptr if there are no buffers.
   const Buffer* nearest(uint64_t address) const;
 };
 

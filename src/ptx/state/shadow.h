@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// BufferShadow: what the checks record about a global buffer: the last writer and reader of each
-// granule (checks/facts.h), and which words are defined.
+// BufferShadow: shadow memory of a global buffer for the checks. It stores the last writer and the
+// last reader of each granule (the unit of 1 to 4 bytes in checks/facts.h), and which words are
+// defined.
 //
-// Contract: pages begin as zeros, and take memory only once they are touched. Host threads write
-// them without locks, so the checks may miss one of two simultaneous accesses, but never invent
-// one.
+// Contract: shadow memory is zero at first and takes host memory only for pages that the checks
+// write. Host threads write it without locks. So the checks may miss one of two simultaneous
+// accesses, but they never report an access that did not happen.
 //
 // Example: shadow.writers.grow(words); uint32_t last = shadow.writers[i];
 #pragma once
@@ -26,8 +27,8 @@ class Pages {
     return *this;
   }
   ~Pages() { release(); }
-  // Makes room for at least `size` elements. Growing discards the old elements. False: out of
-  // memory.
+  // Allocates at least `size` elements. If the array grows, it discards the old elements. Returns
+  // false if the host is out of memory.
   bool grow(size_t size);
   void release();
   size_t size() const { return size_; }
@@ -41,8 +42,8 @@ class Pages {
 };
 
 struct BufferShadow {
-  Pages<uint32_t> writers, readers;  // epochs, by granule; see global_races.h
-  Pages<uint8_t> defined;            // state of each word of four bytes; see undefined.h
+  Pages<uint32_t> writers, readers;  // race-check ids, by granule; see global_races.h
+  Pages<uint8_t> defined;            // state of each 4-byte word; see undefined.h
 };
 
 extern template class Pages<uint32_t>;

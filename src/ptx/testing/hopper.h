@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: runs the Hopper programs of tests/golden/ptx/hopper on their data, and compares the
-// results.
+// For tests: runs the Hopper kernels in tests/golden/ptx/hopper on test data, and compares the
+// results with the truth.
 //
-// Contract: the last parameter of a program, `fault`, selects a planted fault; with 0, the program
-// is correct. outcome() runs the program in several orders and returns the first failure: the kind
-// of a finding, the reason of another status, or "wrong values" if the result differs from the
-// truth in double precision. The text is empty if every run is correct.
+// Contract: the last parameter of each kernel, `fault`, selects a deliberate fault; with 0, the
+// kernel is correct. outcome() runs the kernel with each `Order` of CTAs and warps, and returns the
+// first failure. This is the kind of a Finding, the reason of another status, or "wrong values" if
+// the result differs from the truth in double precision. outcome() returns an empty string if every
+// run is correct.
 //
 // Example: EXPECT_EQ(outcome(gemm("gemm_k_major", {96, 72, 200}), 0), "");
 #pragma once
@@ -25,7 +26,7 @@ inline float to_bf16(float x) {
   return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000);
 }
 
-// Values in double precision, and the bytes that a kernel reads.
+// The values of a buffer in double precision, and the bytes that the kernel reads.
 struct HopperData {
   std::vector<double> values;
   std::vector<std::byte> bytes;
@@ -45,7 +46,7 @@ struct HopperData {
       d.push(v, uint16_t(std::bit_cast<uint32_t>(v) >> 16));
     });
   }
-  // e4m3 numbers with the exponent 0: from 1 to 1.875, of both signs.
+  // Random e4m3 numbers with the exponent 0: from 1 to 1.875, positive and negative.
   static HopperData e4m3s(size_t n, uint64_t seed) {
     return draw(n, seed, [&](float x, HopperData& d) {
       const int fraction = int(std::abs(x) * 7.99f), sign = x < 0;
@@ -74,7 +75,7 @@ struct HopperData {
   }
 };
 
-// A box of a matrix with rows of `columns` elements.
+// Describes a tensor map that copies boxes of a matrix whose rows have `columns` elements.
 struct HopperMap {
   TensorType type = TensorType::bf16;
   uint64_t columns = 0, rows = 0, pitch = 0;  // pitch: bytes
@@ -93,10 +94,10 @@ struct HopperMap {
 struct HopperProgram {
   std::string file, entry;
   LaunchConfig config;
-  // Adds the buffers and returns the parameters without `fault`.
+  // Adds the buffers to the simulator and returns the kernel's parameters without `fault`.
   std::function<std::vector<Bytes8>(Sim&)> bind;
   std::vector<std::byte>* out = nullptr;
-  // For each element of `out`; bound: limit of the absolute error.
+  // For each element of `out`: the truth, and the largest allowed absolute error.
   std::vector<double> truth, bound;
   bool out_is_bf16 = false;
 };
@@ -138,7 +139,7 @@ inline std::string outcome(const HopperProgram& p, int fault) {
   return "";
 }
 
-// A planted fault, and the outcome that it should have.
+// A deliberate fault, and the outcome() that it must have.
 struct HopperFault {
   int number;
   const char* found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a simulated machine with typed buffers and one call to run a kernel.
+// For tests: a simulator with typed buffers, and one function that runs a kernel.
 //
 // Example: Sim sim; auto x = sim.input("x", v); auto r = sim.run(module, "relu", 4, 256, {x, 7});
 #pragma once
@@ -49,7 +49,7 @@ class Sim {
                         .cooperative = false};
     return ptx::launch(context, memory, m, entry, config, args, options);
   }
-  // Runs a launch that must end with `status`, and returns its report.
+  // Runs a launch, expects that it ends with `status`, and returns its report.
   LaunchReport run(const Module& m, const char* entry, int64_t grid, int64_t block,
                    std::vector<Bytes8> args, int64_t shared = 0,
                    LaunchStatus status = LaunchStatus::ok) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: computes one element of a wgmma product in integers, independently of the simulator.
+// For tests: computes one element of a wgmma product with integer arithmetic, independently of the
+// simulator.
 //
-// Contract: finite operands only. ptx/ops/wgmma.h describes the rounding.
+// Contract: all operands must be finite. ptx/ops/wgmma.h describes the rounding.
 //
 // Example: uint32_t bits = wgmma_element(kBf16Format, a, kBf16Format, b, c, {25, 23, false});
 #pragma once
@@ -26,10 +27,10 @@ inline constexpr FloatFormat kF16Format{.exponent_bits = 5, .mantissa_bits = 10,
 
 struct AdderWidths {
   int fraction, kept;
-  bool half;  // the accumulator is f16
+  bool half;  // whether the accumulator is f16
 };
 
-// A number as significand * 2^(exponent - fraction bits).
+// The number significand * 2^(exponent - bits).
 struct Term {
   __int128 significand = 0;
   int exponent = 0, bits = 0;

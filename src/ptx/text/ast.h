@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The syntax tree of a PTX module: scopes, names and statements, but no decoded instructions.
+// The syntax tree of a PTX module. It has scopes, names and statements, but no decoded
+// instructions.
 //
-// Contract: views point into the module's text, which must outlive them. The length of the text
-// bounds the memory of the tree: %r<100000> is one entry.
+// Contract: string views point into the module's text, which must outlive the tree. The size of the
+// tree is proportional to the length of the text. For example, %r<100000> is one entry.
 //
 // Example: for (const Statement& s : function.statements) decode(s);
 #pragma once
@@ -21,16 +22,16 @@ namespace cutegen::ptx {
 struct Operand {
   enum class Kind : uint8_t { word, integer, real, address, vector, sink } kind = Kind::sink;
   bool negated = false;        // !p
-  bool has_base = false;       // an address with a register or symbol
-  bool is_single = false;      // 0f: `value` has the 32 bits of a float
+  bool has_base = false;       // the address has a register or symbol
+  bool is_single = false;      // a 0f literal: `value` has the 32 bits of a float
   std::string_view text;       // the word, or the base of an address
-  int64_t value = 0;           // integer, offset, or bits of a double (0d, decimal)
-  std::vector<Operand> items;  // vector; p|q has two items; (a, b) of a call
+  int64_t value = 0;           // integer, offset, or the 64 bits of a double
+  std::vector<Operand> items;  // elements of a vector, of p|q, or of the arguments of a call
 };
 
 struct Statement {
   std::string_view opcode, guard;
-  std::string_view text;  // the text as written, for messages
+  std::string_view text;  // the statement as written, for messages
   std::vector<Operand> operands;
   int line = 0, source_line = 0, source_column = 0, scope = 0;
   bool guard_negated = false;
@@ -39,23 +40,23 @@ struct Statement {
 struct Variable {
   std::string_view name, type;  // type without its dot: "b8", "f32"
   Space space = Space::global;
-  int64_t align = 1, element = 1, count = 1;  // bytes of an element, elements
+  int64_t align = 1, element = 1, count = 1;  // bytes per element; number of elements
   bool is_extern = false, is_array = false;
-  bool is_register = false;      // a function's parameter that is passed in a register
-  std::string_view initializer;  // text between = and ;
+  bool is_register = false;      // a parameter of a function that is passed in a register
+  std::string_view initializer;  // the text between = and ;
   int line = 0;
   int64_t bytes() const { return element * count; }
 };
 
 struct RegisterRange {
   std::string_view type;  // "b32", "pred"
-  int64_t count = 0;      // 0: the name itself; else name0 ... name(count-1)
+  int64_t count = 0;      // 0: a single register; else name0 ... name(count-1)
 };
 
 struct Scope {
   int parent = -1;
   std::unordered_map<std::string_view, RegisterRange> registers;
-  std::unordered_map<std::string_view, size_t> labels;     // statement that follows
+  std::unordered_map<std::string_view, size_t> labels;     // index of the statement after the label
   std::unordered_map<std::string_view, size_t> variables;  // index into Function::variables
   std::unordered_map<std::string_view, std::vector<std::string_view>> branch_targets;
 };
@@ -81,9 +82,10 @@ struct ParsedModule {
   std::unordered_map<std::string_view, size_t> device_functions;  // .func with a body
 };
 
-// Bytes of a fundamental type ("u32" -> 4); 0 for pred and for an unknown type.
+// Returns the size of a fundamental type in bytes ("u32" -> 4), or 0 for `pred` and for an unknown
+// type.
 int64_t type_bytes(std::string_view type);
-// The literal's value; nullopt if it is malformed.
+// Returns the value of a number literal, or nullopt if it is malformed.
 std::optional<Operand> parse_number(std::string_view text);
 
 }  // namespace cutegen::ptx

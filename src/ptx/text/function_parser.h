@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // FunctionParser: parses one entry or device function.
 //
-// Contract: call run() once, after the reader has consumed ".entry" or ".func". A prototype has no
-// scopes.
+// Contract: call run() once, after the reader has consumed ".entry" or ".func". If the text has
+// only a prototype, Function::scopes is empty.
 //
 // Example: CG_TRY(Function f, FunctionParser(in).run(true));
 #pragma once
@@ -11,14 +11,14 @@
 
 namespace cutegen::ptx {
 
-// Tracks .loc: the source line of the statements that follow.
+// Tracks .loc directives, which give the source line of the statements after them.
 class SourceLines {
  public:
   Result<void> location(Reader& in);
   int line = 0, column = 0;  // 0: unknown
 
  private:
-  int file_ = 0;  // file of the first .loc; lines of other files are ignored
+  int file_ = 0;  // file of the first .loc; other files are ignored
 };
 
 class FunctionParser {
@@ -42,7 +42,7 @@ class FunctionParser {
   int scope_ = 0, depth_ = 0;
 };
 
-// Parses the part of a variable or parameter after its space: ".align 4 .b8 name[16]".
+// Parses the declaration of a variable or parameter after its state space: ".align 4 .b8 name[16]".
 Result<Variable> parse_variable(Reader& in, Space space, bool is_extern);
 
 }  // namespace cutegen::ptx

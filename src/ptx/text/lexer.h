@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lexer of PTX text: words, numbers, strings and punctuation, with line numbers.
+// Lexer: splits PTX text into words, numbers, strings and punctuation, with line numbers.
 //
 // Contract: tokens are views into the text. The lexer skips comments and never reads past the end.
 // A word includes its dots and double colons ("ld.global.L2::128B.u32", "%tid.x", ".reg").
@@ -25,7 +25,7 @@ class Lexer {
   explicit Lexer(std::string_view text) : text_(text) { advance(); }
   const Token& peek() const { return token_; }
   Token next();
-  // Consumes the token if it is `s`.
+  // If the next token is `s`, consumes it and returns true.
   bool accept(std::string_view s);
   std::string_view text() const { return text_; }
 

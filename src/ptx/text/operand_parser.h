@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses the operands of a statement.
 //
-// Contract: `depth` bounds the recursion: 0 for an operand of a statement, 1 inside another
-// operand.
+// Contract: `depth` limits the recursion. It is 0 for an operand of a statement, and 1 for an
+// operand inside another operand.
 //
 // Example: CG_TRY(Operand o, parse_operand(in, 0));
 #pragma once

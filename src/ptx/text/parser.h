@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parser of PTX modules.
 //
-// Contract: a malformed text is a user error that names the PTX line. An unknown directive is an
-// `unsupported` error. Recursion and counts are bounded. The text must outlive the result.
+// Contract: malformed text gives a user error that names the PTX line. An unknown directive gives
+// an `unsupported` error. The parser limits the nesting of blocks and the number of registers,
+// scopes and bytes that a function declares. The text must outlive the result.
 //
 // Example: CG_TRY(ParsedModule m, parse_module(text));
 #pragma once

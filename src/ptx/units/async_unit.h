@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// AsyncUnit: executes cp.async, its groups and waits.
+// AsyncUnit: executes cp.async, cp.async.commit_group and cp.async.wait_group.
 //
-// Contract: issue() reads the source at once and keeps the bytes. The bytes reach shared memory
-// when the warp waits for their group. A function that returns false has reported a finding.
+// Contract: issue() reads the source at once and stores the bytes in CtaState::copies. wait()
+// writes the bytes of completed groups to shared memory. A function that returns false has reported
+// a `Finding` (a fault of the kernel).
 //
 // Example: if (!async.issue(w, in, mask)) return false;
 #pragma once
@@ -18,11 +19,11 @@ class AsyncUnit {
   AsyncUnit(CtaState& cta, MemoryUnit& memory)
       : cta_(cta), memory_(memory), addresses_(forms().addresses) {}
   bool issue(Warp& w, const Inst& in, uint32_t mask);
-  // Makes a group of the copies that the lanes have issued since their last commit.
+  // Forms a group from the copies that the lanes have issued since their last commit.
   void commit(const Warp& w, uint32_t mask) { cta_.copies.of(w.index).commit(mask); }
-  // Completes all groups of the lanes except the latest Inst::imm ones.
+  // Completes all groups of the lanes except the latest Inst::imm groups.
   bool wait(Warp& w, const Inst& in, uint32_t mask);
-  // Completes the copies that an arrival waits for.
+  // Completes the copies on which the mbarrier arrival `arrival` depends.
   bool complete(const AsyncArrival& arrival);
 
  private:

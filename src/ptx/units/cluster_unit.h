@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ClusterUnit: executes barrier.cluster, mapa and getctarank.
 //
-// Contract: every CTA has a ClusterState if the program names clusters or the launch has them.
-// MemoryUnit executes the accesses to other CTAs' shared memory. A function that returns false has
-// reported a finding.
+// Contract: every CTA has a ClusterState if the program uses cluster instructions or the launch has
+// clusters. MemoryUnit executes accesses to the shared memory of other CTAs. A function that
+// returns false has reported a `Finding` (a fault of the kernel).
 //
 // Example: const Meet m = cluster.barrier(w, in, mask);
 #pragma once
@@ -17,7 +17,7 @@ class ClusterUnit {
   ClusterUnit(CtaState& cta, WarpScheduler& scheduler) : cta_(cta), scheduler_(scheduler) {}
   Meet barrier(Warp& w, const Inst& in, uint32_t mask);
   bool map(Warp& w, const Inst& in, uint32_t mask);
-  // Call it when the CTA ends, because no other CTA may use its shared memory later.
+  // Call left() when the CTA ends. It checks that no other CTA uses the CTA's shared memory later.
   bool left();
 
  private:

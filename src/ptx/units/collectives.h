@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives: executes instructions with a member mask: shfl.sync, vote.sync, redux, match, elect,
-// warpsync.
+// Collectives: executes the instructions with a member mask (shfl.sync, vote.sync, redux, match,
+// elect, bar.warp.sync).
 //
-// Contract: lanes with the same member mask execute together, as soon as all members that are alive
-// have arrived. Lanes that arrive first wait (Meet::parked).
+// Contract: the lanes in the member mask execute the instruction together, when all of them that
+// have not exited have arrived. Lanes that arrive earlier wait (Meet::parked).
 //
 // Example: if (collectives.execute(w, in, mask) == Meet::here) ++w.current.pc;
 #pragma once

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// CtaChecks: applies all checks of an instruction or access, in the right order.
+// CtaChecks: applies all checks (races, undefined values, wgmma) to an instruction or a memory
+// access, in the right order.
 //
-// Contract: call copies() always, the other functions only if CtaState::hazards is set. Call
-// stored() after the access, the others before it. A function that returns false has reported a
-// finding.
+// Contract: call copies() for each access to shared memory. Call the other functions only if
+// CtaState::hazards is set. Call stored() after the access, and the other functions before it. A
+// function that returns false has reported a `Finding` (a fault of the kernel).
 //
 // Example: if (cta.hazards && !checks.shared(access)) return false;
 #pragma once
@@ -17,18 +18,20 @@ namespace cutegen::ptx {
 class CtaChecks {
  public:
   explicit CtaChecks(CtaState& cta) : cta_(cta), undefined_(cta), races_(cta), wgmma_(cta) {}
-  // Whether the caller must call follow() for instructions with Inst::watched.
+  // Returns whether the caller must call follow() for instructions with Inst::watched.
   bool watches() const { return cta_.hazards && (cta_.hazards->undefined || wgmma_on()); }
   bool follow(const Warp& w, const Inst& in, uint32_t mask);
   bool shared(const WarpAccess& a);
-  // For a read by wgmma: a proxy fence must lie between earlier stores and the read.
+  // Checks a read of shared memory by wgmma: a proxy fence must lie between earlier stores and the
+  // read.
   bool visible(const WarpAccess& a);
-  // For an access to the shared memory of another CTA of the cluster.
+  // Checks an access to the shared memory of another CTA of the cluster.
   bool remote(const WarpAccess& a, CtaState& owner);
   bool global(const WarpAccess& a, const Buffer& b);
-  // at: offsets in the local memory of the warp.
+  // WarpAccess::at has offsets in the local memory of the warp.
   void local(const WarpAccess& a);
-  // Checks a store after its execution. b: nullptr for shared memory, which begins at `zero`.
+  // Checks a store after its execution. `b` is nullptr if the store is to shared memory, which
+  // begins at `zero`.
   bool stored(const WarpAccess& a, const std::byte* zero, const Buffer* b) {
     return a.sum.contiguous || a.in.op != Op::store || races_.lanes(a, zero, b);
   }

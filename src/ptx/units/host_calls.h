@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports printf and assert in a kernel. Nobody reads a kernel's output, so each call is a finding.
+// Reports printf and assert in a kernel as a `Finding` (a fault of the kernel), because the
+// simulator does not show a kernel's output.
 //
 // Contract: the finding has the text that `lane` would print, sanitised and shortened. If the
-// address of a format or argument is unmapped, the text says "(unmapped)".
+// address of the format or of an argument is invalid, the text says "(unmapped)".
 //
 // Example: report_host_call(cta, w, in, lane);  // "the kernel prints: x = 3"
 #pragma once

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemoryUnit: executes a warp's loads, stores and atomics in every space.
+// MemoryUnit: executes loads, stores and atomics of a warp in all state spaces.
 //
-// Contract: the unit checks the whole access before it executes it: alignment, bounds, permission,
-// then races and undefined values. It counts the access, and notes if it may be a poll. A function
-// that returns false has reported a finding.
+// Contract: before an access, MemoryUnit checks alignment, bounds and write permission, then races
+// and undefined values. It counts the access, and records whether the access may poll a word that
+// another thread writes. A function that returns false has reported a `Finding` (a fault of the
+// kernel).
 //
 // Example: if (!memory.access(w, in, mask)) return false;
 #pragma once
@@ -19,15 +20,16 @@ class MemoryUnit {
  public:
   MemoryUnit(CtaState& cta, WarpScheduler& scheduler, CtaChecks& checks)
       : cta_(cta), scheduler_(scheduler), checks_(checks), addresses_(forms().addresses) {}
-  // Executes a load, store or atomic.
   bool access(Warp& w, const Inst& in, uint32_t mask);
-  // Writes a copy that arrives to shared memory. Other copies may still write the same bytes.
+  // Writes the bytes of a completed cp.async to shared memory. Other copies in flight may write the
+  // same bytes.
   bool access_shared(const WarpAccess& a);
 
  private:
   bool access_at(const WarpAccess& a, Space space);
   bool several_spaces(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
-  // cluster(): accesses shared memory of several CTAs of the cluster. remote(): of one CTA.
+  // cluster() accesses the shared memory of several CTAs of the cluster, and remote() of one other
+  // CTA.
   bool cluster(const WarpAccess& a);
   bool remote(const WarpAccess& a, uint64_t rank);
   bool local(const WarpAccess& a);
@@ -39,7 +41,7 @@ class MemoryUnit {
   WarpScheduler& scheduler_;
   CtaChecks& checks_;
   AddressFn addresses_;
-  // The buffer that each instruction accessed last, by the low bits of its pc.
+  // The buffer that each instruction accessed last, by the low bits of the instruction's pc.
   const Buffer* last_[16] = {};
 };
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executes a load, store or atomic of a warp, and notes whether it may be a poll.
+// Executes a load, store or atomic of a warp, and records whether it may poll a word that another
+// thread writes.
 //
-// Contract: the caller has checked that all addresses are mapped. Address 0 is at `zero`.
+// Contract: the caller has checked that all addresses are valid. `zero` is the host address of
+// address 0.
 //
 // Example: perform(cta, scheduler, access, cta.shared.data());
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // RaceChecks: reports races (ptx/checks/*_races.h, ops/async_copy.h).
 //
-// Contract: call shared(), global() and lanes() only if CtaState::hazards looks for races. A
-// function that returns false has reported a finding. A store that does not change memory never
-// races.
+// Contract: call shared(), global() and lanes() only if CtaState::races is set. A function that
+// returns false has reported a `Finding` (a fault of the kernel). A store that does not change
+// memory never counts as a race.
 //
 // Example: if (!races.shared(access, lanes)) return false;
 #pragma once
@@ -16,13 +16,13 @@ namespace cutegen::ptx {
 class RaceChecks {
  public:
   explicit RaceChecks(CtaState& cta) : cta_(cta) {}
-  // lanes: distinct_lanes() of the access; owner: the CTA whose shared memory it touches.
+  // `lanes` is distinct_lanes() of the access. `owner` is the CTA whose shared memory it accesses.
   bool shared(const WarpAccess& a, uint32_t lanes, CtaState& owner);
   bool global(const WarpAccess& a, const Buffer& b, BufferShadow& shadow);
-  // Call it after a store that is not contiguous: checks that no two lanes have written different
-  // values to one place. b: nullptr if the access is to shared memory.
+  // Call lanes() after a store that is not contiguous. It checks that no two lanes have written
+  // different values to one address. `b` is nullptr if the access is to shared memory.
   bool lanes(const WarpAccess& a, const std::byte* zero, const Buffer* b);
-  // Checks that an access to shared memory does not touch bytes that a cp.async will write.
+  // Checks that an access to shared memory does not use bytes that a cp.async in flight will write.
   bool copies(const WarpAccess& a);
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // UndefinedChecks: reports uses of undefined values (ptx/checks/undefined.h).
 //
-// Contract: call only if CtaState::hazards looks for undefined values. A function that returns
-// false has reported a finding.
+// Contract: call these functions only if Hazards::undefined is set. A function that returns false
+// has reported a `Finding` (a fault of the kernel).
 //
 // Example: if (!undefined.follow(w, in, mask)) return false;
 #pragma once
@@ -15,14 +15,15 @@ namespace cutegen::ptx {
 class UndefinedChecks {
  public:
   explicit UndefinedChecks(CtaState& cta) : cta_(cta) {}
-  // Call it before each instruction: tracks what its results depend on.
+  // Call follow() before each instruction. It marks the instruction's results as undefined if they
+  // depend on undefined values.
   bool follow(const Warp& w, const Inst& in, uint32_t mask);
-  // Call it before an access to memory. state: by word. lanes: the lanes to examine. left: the
-  // number of words that nobody has written yet; may be nullptr.
+  // Call note() before an access to memory. `state` has an entry for each word, `lanes` are the
+  // lanes to examine, and `left` is the number of words that are still unwritten, or nullptr.
   void note(const WarpAccess& a, uint32_t lanes, uint8_t* state, size_t* left,
             const Origin& origin);
-  // Call it before a store to global memory: other kernels may read the stored value, so it must
-  // not be undefined.
+  // Call stored() before a store to global memory. It checks that the stored value is defined,
+  // because other kernels may read it.
   bool stored(const WarpAccess& a, const Buffer& b);
 
  private:

@@ -2,9 +2,10 @@
 // WgmmaChecks: reports accesses to registers and shared memory that unfinished wgmma instructions
 // use.
 //
-// Contract: call only if CtaState::wgmma is set and the launch looks for races. A function that
-// returns false has reported a finding. A copy of a register (mov) is not an access, because the
-// assembler may give both the same machine register. The copy inherits the original's state.
+// Contract: call these functions only if CtaState::wgmma and CtaState::races are set. A function
+// that returns false has reported a `Finding` (a fault of the kernel). A mov from a register is not
+// an access, because the assembler may give both registers the same machine register. The target of
+// the mov inherits the state of its source.
 //
 // Example: if (!checks.follow(w, in, mask)) return false;
 #pragma once
@@ -17,13 +18,13 @@ namespace cutegen::ptx {
 class WgmmaChecks {
  public:
   explicit WgmmaChecks(CtaState& cta) : cta_(cta) {}
-  // Call it before an instruction that is Inst::watched and not a product.
+  // Call follow() before an instruction with Inst::watched that is not a wgmma.mma_async.
   bool follow(const Warp& w, const Inst& in, uint32_t mask);
-  // Call it before a product: checks that its registers are fenced and not in use, and then marks
-  // them as in use.
+  // Call product() before a wgmma.mma_async. It checks that the registers are fenced and not in
+  // use, and then marks them as in use.
   bool product(const Warp& w, const Inst& in, const WgmmaOp& op);
-  // Checks that a write to `owner`'s shared memory does not touch bytes that an unfinished product
-  // reads.
+  // Checks that a write to the shared memory of `owner` does not change bytes that an unfinished
+  // wgmma.mma_async reads.
   bool operands(const WarpAccess& a, const CtaState& owner);
 
  private:
