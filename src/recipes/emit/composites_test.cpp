@@ -131,6 +131,12 @@ TEST(Composites, ScattersAddAtomically) {
 }
 
 // The number of merges follows from the row's length, and decides which scratch is the result.
+// The scratch of zeros_like(x) has the sizes of x, not its official sizes.
+TEST(Composites, AScatterIntoZerosHasTheSizesOfItsModel) {
+  const Json plan = to_json(composite_program("scatter_rows").plan);
+  EXPECT_EQ(plan.at("scratch")[0].at("shape").dump(), "[\"dim(x,0)*dim(x,1)\"]");
+}
+
 TEST(Composites, LongRowsAreMerged) {
   const Json plan = to_json(composite_program("sort_long").plan);
   EXPECT_EQ(plan.at("scratch").size(), 4U);  // values, positions, and both lists of keys

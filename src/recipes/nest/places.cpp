@@ -77,8 +77,13 @@ void Builder::show_sizes(const Node& node, const View& view) {
     if (const auto known = fused_.names.find(of.tensor);
         known != fused_.names.end() && of.item >= 1 && size_t(of.item) <= to.size())
       show(size_t(of.item) - 1, renamed(of, known->second).text(), true);
+  // zeros_like(x) has the sizes of x.
+  const std::string self = reference(argument(node, 0, "self")).value_or("");
+  if (is_fill(node) && base_name(node.op).ends_with("_like"))
+    for (size_t item = 0; item < to.size(); ++item)
+      if (const auto extent = extent_of(self, item)) show(item, *extent, true);
   // A size that no tensor of the task has at all shapes is a number of the module.
-  const Shape from = shape_of(reference(argument(node, 0, "self")).value_or(""));
+  const Shape from = shape_of(self);
   const bool expands = base_name(node.op) == "expand";
   for (size_t item = 0; item < to.size() && (expands || is_fill(node)); ++item) {
     const size_t added = to.size() - std::min(to.size(), from.size());
