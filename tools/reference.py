@@ -77,7 +77,13 @@ def plain(text: str) -> str:
 
 
 def paragraph(text: str) -> str:
-    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"
+    indent = "  " if text.startswith("- ") else ""
+    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+def prose(text: str) -> str:
+    """A text whose lines are paragraphs or items of a list."""
+    return "".join(paragraph(line) for line in text.split("\n"))
 
 
 def sentence(text: str) -> str:
@@ -85,7 +91,7 @@ def sentence(text: str) -> str:
 
 
 def generated(title: str, origin: str) -> str:
-    note = f"`tools/reference.py` writes this page from {origin}. Change the source, not the page."
+    note = f"`tools/reference.py` writes this page from {origin}. To change this page, change its source."
     return f"# {title}\n\n{paragraph(note)}"
 
 
@@ -163,17 +169,17 @@ def find_flags(setting: Setting, helps: dict[str, str]) -> None:
 def settings_page(settings: list[Setting]) -> str:
     out = generated("Settings", "the table of settings in `src/base/config.cpp` and the help of the commands")
     out += """
-cutegen takes the value of a setting from the first of these places that has one:
+cutegen searches these places in order and uses the first value that it finds:
 
-1. the flag of the command,
-2. the environment variable, unless it is empty,
-3. `cutegen.toml` in the current folder,
-4. the user's file: `$XDG_CONFIG_HOME/cutegen/config.toml`, or else `~/.config/cutegen/config.toml`,
-5. the default.
+1. The flag of the command.
+2. The environment variable, unless it is empty.
+3. `cutegen.toml` in the current folder.
+4. The user's file: `$XDG_CONFIG_HOME/cutegen/config.toml`, or else `~/.config/cutegen/config.toml`.
+5. The default.
 
-The files contain `key = value` lines, such as `device = "sim:a100"`. An unknown key, a wrong type and a value out of
-range are errors (exit code 2). The message names the place. [environment.md](environment.md) lists the variables
-that are not settings.
+The files contain `key = value` lines, such as `device = "sim:a100"`. An unknown key, a value of a wrong type or a value
+out of range is an error (exit code 2). The error message names the file and the line.
+[environment.md](environment.md) lists the variables that are not settings.
 
 | key | flag | variable | default |
 |---|---|---|---|
@@ -185,7 +191,7 @@ that are not settings.
     for s in settings:
         out += f"\n## {s.key}\n\n{paragraph(plain(sentence(s.meaning)))}\n- Value: {s.kind()}\n"
         if s.commands:
-            out += f"- Commands with the flag: {', '.join(f'`{name}`' for name in s.commands)}\n"
+            out += f"- Commands that have this flag: {', '.join(f'`{name}`' for name in s.commands)}\n"
         elif s.is_read:
             out += "- No command has a flag for it.\n"
         if not s.is_read:
@@ -251,7 +257,7 @@ def plan_page(schema: dict[str, Any]) -> str:
     out += "\nUnknown fields are errors. `cutegen check DIR` checks a plan.\n\n## Plan\n\n"
     out += plan_fields("the plan", schema, definitions)
     for name, title in PLAN_WORDS.items():
-        out += f"\n## {title}\n\n{paragraph(plain(sentence(definitions[name]['description'])))}"
+        out += f"\n## {title}\n\n{prose(plain(sentence(definitions[name]['description'])))}"
     for name, title in PLAN_OBJECTS.items():
         node = definitions[name]
         out += f"\n## {title}\n\n{paragraph(plain(sentence(node['description'])))}\n"
@@ -318,7 +324,7 @@ def events_page(events: list[EventType]) -> str:
     out = generated("Events of the journal", "the table of events in `src/store/events.cpp`")
     out += """
 [journal.md](../journal.md) says how cutegen writes, resumes and replays a journal. Every event also has `clock_ms`:
-the time that the run has spent, without the pauses between processes.
+the time that the run has used so far, without pauses in which no process worked on it.
 
 | event | version | written |
 |---|---|---|

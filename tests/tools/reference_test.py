@@ -117,6 +117,13 @@ class Plan(unittest.TestCase):
         for name in names:
             self.assertIn(f"| `{name}` |", page)
 
+    def test_lines_of_a_description_are_paragraphs_and_items_of_a_list(self) -> None:
+        self.schema["definitions"]["expression"]["description"] = "one of:\n\n- " + "a " * 70 + "\n- b\n\nor none"
+        page = reference.plan_page(self.schema)
+        self.assertIn("\n\nOne of:\n\n- a a", page)
+        self.assertIn("a\n  a a", page)
+        self.assertIn("a\n- b\n\nor none.\n", page)
+
     def test_a_field_without_a_description_and_an_object_without_a_title_are_faults(self) -> None:
         del self.schema["properties"]["bind"]["description"]
         with self.assertRaisesRegex(reference.ReferenceFault, "'bind' of the plan has no description"):
@@ -207,7 +214,7 @@ class Pages(unittest.TestCase):
                     shutil.copy(ROOT / name, target)
             page = Path(folder, "docs/reference/plan.md")
             text = page.read_text(encoding="utf-8")
-            page.write_text(text.replace("blocks along x, y, z", "blocks"), encoding="utf-8")
+            page.write_text(text.replace("number of blocks along x, y and z", "blocks"), encoding="utf-8")
             done = self.check(folder)
             self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
             self.assertRegex(done.stdout, r"docs/reference/plan\.md:\d+: error: is not what the code says")
