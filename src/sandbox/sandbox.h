@@ -4,14 +4,14 @@
 // Contract: spawn passes only the listed descriptors and environment variables to the child.
 // `isolation` requests namespaces and seccomp, and `limits` requests rlimits. Child::grade says
 // which of them are in effect. A missing protection is an error only if spec.required is set.
-// cutegen creates the namespaces itself, or through bubblewrap if only that works (bubblewrap.h).
-// It adds a cgroup if it may create one (cgroup.h). If the parent dies, a supervisor process kills
-// the child and all processes that the child started. With namespaces, the child sees a read-only
-// file system (the mount view), with a private, writable and empty /tmp and /dev/shm. The program's
-// folder, cwd, share_dir() and `readable` stay visible even below /tmp. cutegen captures the
-// child's stderr, and its stdout unless `fds` contains it. harden_self restricts the calling
-// process with no_new_privs, seccomp without exec, and rlimits. The forked children of the compile
-// server call it.
+// cutegen creates the namespaces itself, or through bubblewrap (bubblewrap.h), which it prefers
+// unless it runs as root. It adds a cgroup if it may create one (cgroup.h). If the parent dies, a
+// supervisor process kills the child and all processes that the child started. With namespaces, the
+// child sees a read-only file system (the mount view), with a private, writable and empty /tmp and
+// /dev/shm. The program's folder, cwd, share_dir() and `readable` stay visible even below /tmp.
+// cutegen captures the child's stderr, and its stdout unless `fds` contains it. harden_self
+// restricts the calling process with no_new_privs, seccomp without exec, and rlimits. The forked
+// children of the compile server call it.
 //
 // Example:
 //   SpawnSpec s{.argv = {runner, "--fd", "3"}, .fds = {{socket, 3}}}; CG_TRY(Child c, spawn(s));
@@ -61,7 +61,7 @@ struct Grade {
 };
 
 // Selects who creates the namespaces: cutegen (own) or bubblewrap. automatic: as $CUTEGEN_SANDBOX
-// says ("own" or "bubblewrap"), else whichever gives more protection.
+// says ("own" or "bubblewrap"); otherwise own for root and bubblewrap for other users, if it works.
 enum class Driver { automatic, own, bubblewrap };
 
 struct SpawnSpec {
@@ -93,7 +93,7 @@ class Child {
   pid_t pid() const;
   bool running();
   Result<ExitStatus> wait(const Context& ctx);
-  void kill();                     // sends SIGKILL to all the child's processes, then reaps
+  void kill();                     // kills the child's process group and reaps the child
   std::string error_text() const;  // the last 64 KiB of captured stderr, sanitised
   const Grade& grade() const;
 
