@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // AskedAccuracy: the accuracy that a user asks for on the command line.
 //
-// Contract: the task's files decide what the user leaves unset. A value that contradicts the side
-// file is a user error of the torch worker, which names both places from `sources` ("flag --rtol").
+// Contract: if the user leaves a field unset, the task's files give its value. If a value
+// contradicts the task's side file (NAME.toml), the torch worker reports a user error that names
+// the side file and the value's source ("flag --rtol").
 //
 // Example: AskedAccuracy a; a.math_mode = MathMode::bf16; a.sources["math_mode"] = "my script";
 #pragma once
@@ -19,12 +20,13 @@ struct AskedAccuracy {
   std::optional<MathMode> math_mode;
   // |y - truth| <= atol + rtol |truth|, in addition to cutegen's tolerance.
   std::optional<double> rtol, atol;
-  std::map<std::string, std::string> sources;  // by key: "math_mode", "rtol", "atol"
+  std::map<std::string, std::string> sources;  // the source of each value, by field name
 
   bool empty() const { return !math_mode && !rtol && !atol; }
 };
 
-// {"rtol": {"value": 0.001, "source": "flag --rtol"}, ...}; an empty object if nothing is set.
+// JSON form: {"rtol": {"value": 0.001, "source": "flag --rtol"}, ...}. Fields that are not set are
+// absent.
 void fields(Fields& v, AskedAccuracy& asked);
 
 }  // namespace cutegen

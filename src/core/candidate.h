@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Candidate: a kernel program proposed for a task, with its parent and the edit that produced it.
-// Edit: what changed, in words and as a recipe's parameters. Event: one line of the journal.
+// Edit: the change from the parent, in words and as parameters of a recipe (a kernel template).
+// Event: one line of the journal.
 //
-// Contract: candidate ids are "c1", "c2", ... in the order of a run. `params` holds a recipe's
-// parameters if a recipe produced the program; else it is empty.
+// Contract: a run numbers its candidates "c1", "c2", and so on. `params` is empty if no recipe
+// produced the program.
 //
 // Example: Event{7, EventType::evaluated, 1, {{"candidate", "c2"}, {"verdict", to_json(v)}}}
 #pragma once
@@ -17,11 +18,11 @@
 
 namespace cutegen {
 
-// An algebraic rewrite (recipes/algebra/rewrites.h) that changed the graph of a recipe's program,
-// or would change it if the user chose it.
+// An algebraic rewrite of the task's graph (recipes/algebra/rewrites.h). The recipe applied it, or
+// offers it for the user to choose.
 struct Rewrite {
   std::string rule;    // "sum-of-product"
-  std::string effect;  // one sentence
+  std::string effect;  // what the rewrite does, in one sentence
   bool applied = true;
 };
 
@@ -30,7 +31,7 @@ struct Edit {
   std::string rationale;
   std::string origin;  // "recipe:elementwise", "user", a model's name
   Json params = Json::object();
-  std::vector<Rewrite> rewrites = {};  // the rewrites of a recipe's program
+  std::vector<Rewrite> rewrites = {};  // applied and offered rewrites
 };
 
 struct Candidate {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Certificate: a program's speedups over its baselines, measured in fresh processes.
 //
-// Contract: holds `measured` figures only, at the official shape. If the task has several weighted
-// shapes, `modes` holds weighted geometric means and `shapes` the figures of each shape. The
-// program and the baselines take turns in rounds; each ratio is the median over the rounds of all
-// processes, with its 95% interval. Modes: cold (other data in the L2), warm, graph (as one CUDA
-// graph, cold), call (host time from the call to its end, cold). JSON form: schema
-// cutegen.certificate.v1.
+// Contract: all times are measured on a GPU, at the official shape. If the task has several
+// weighted shapes, `modes` contains weighted geometric means, and `shapes` contains the figures of
+// each shape. Each round times a short block of runs of the program and of every baseline, in
+// random order. Each ratio is the median over the rounds of all processes, with its 95% interval.
+// core/time_mode.h explains the modes. JSON form: schema cutegen.certificate.v1.
 //
 // Example: for (const CertifiedMode& m : c.modes) for (const PairedRatio& p : m.against) use(p);
 #pragma once
@@ -30,7 +29,7 @@ struct CertifiedShape {
   std::vector<CertifiedMode> modes = {};
 };
 
-// The accuracy of a baseline that the program was compared with.
+// A baseline that the program was timed against, and its accuracy.
 struct CertifiedBaseline {
   std::string kind;
   BaselineAccuracy accuracy;
@@ -42,21 +41,22 @@ struct Certificate {
   double floor_ns = 0;
   std::string bound_by;
   int processes = 0;
-  double apart = 0;  // largest relative difference between two processes' ratios in mode cold
+  double apart = 0;  // how much two processes' ratios differ at most in mode cold, as a share
   std::vector<CertifiedMode> modes;
   std::vector<std::string> missing;  // why a baseline or a mode is missing: "compile-max: ..."
   SandboxGrade sandbox;
   Nanoseconds elapsed{0};
-  std::vector<CertifiedShape> shapes = {};        // empty: the official shape only
-  std::vector<CertifiedBaseline> baselines = {};  // the baselines that could be opened
-  std::string cudnn = {};                         // "9.10.2"; empty: unknown
-  // The SM clock during the program's timed runs: the median and the lowest of the blocks' medians.
+  std::vector<CertifiedShape> shapes = {};        // empty if only the official shape was timed
+  std::vector<CertifiedBaseline> baselines = {};  // the baselines that ran
+  std::string cudnn = {};                         // "9.10.2"; empty if unknown
+  // The SM clock during the program's timed runs, read in every block of runs: the median and the
+  // minimum of the blocks' medians.
   std::optional<double> sm_clock_hz = {}, sm_clock_least_hz = {};
-  std::optional<double> memory_clock_hz = {};  // the memory clock at the end of the last block
+  std::optional<double> memory_clock_hz = {};  // read after the last block of runs
 };
 
 const BaselineAccuracy* accuracy_of(const Certificate& certificate, const std::string& kind);
-// The mode's ratio against its fastest baseline; null if there is none.
+// Returns the ratio against the fastest baseline in this mode. Returns null without baselines.
 const PairedRatio* hardest(const CertifiedMode& mode);
 void fields(Fields& v, Certificate& certificate);
 

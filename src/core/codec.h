@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers for the plan's parser: arrays of objects and the places of errors.
+// Helpers for the parser of plan.json: they read arrays of objects and add places to errors.
 //
-// Contract: every error names a JSON pointer. Private to core. Other values are parsed by lists of
-// fields (base/fields.h).
+// Contract: every error names a JSON pointer. Only the module core includes this file. All other
+// JSON is parsed with base/fields.h.
 //
 // Example: CG_TRY(auto steps, codec::list<Step>(r, "steps", kMaxSteps, step_from));
 #pragma once
@@ -16,15 +16,15 @@
 
 namespace cutegen::codec {
 
-// Sets `where` if the error names no place.
+// If the result is an error without a place, sets its place to `where`.
 template <class T>
 Result<T> at(Result<T> result, const std::string& where) {
   if (!result && result.error().where.empty()) result.error().where = where;
   return result;
 }
 
-// Calls f(const Json& element, const std::string& where) -> Result<T> for each element of an array
-// of at most `limit` elements.
+// Parses an array of at most `limit` elements. Calls f(element, where), which returns Result<T>,
+// for each element.
 template <class T, class F>
 Result<std::vector<T>> list(ObjectReader& r, const std::string& key, size_t limit, F f) {
   CG_TRY(Json array, r.array_or_empty(key));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeviceName: where programs run, parsed once: "sim:h200" (the simulator, modelling a GPU of
-// gpus/) or "cuda:0" (a GPU of this machine).
+// DeviceName: the parsed name of the device that runs programs. "sim:h200" is the simulator, which
+// models a GPU described in gpus/. "cuda:0" is a GPU of this machine.
 //
-// Contract: parse() checks the form, not whether the device exists. Its user error lists possible
-// devices. A literal in code must be well formed.
+// Contract: parse() checks the form of the name, not whether the device exists. If the form is
+// wrong, the user error lists possible devices. The constructor requires a well-formed literal.
 //
 // Example: CG_TRY(DeviceName d, DeviceName::parse("cuda:0")); if (d.is_gpu()) use(d.index);
 #pragma once
@@ -17,8 +17,8 @@ namespace cutegen {
 struct DeviceName {
   enum class Kind { simulator, gpu };
   Kind kind = Kind::simulator;
-  std::string model = "h200";  // for a simulator: the GPU it models
-  int index = 0;               // for a GPU: its number in the driver
+  std::string model = "h200";  // simulator: the GPU that it models
+  int index = 0;               // GPU: its number in the CUDA driver
 
   DeviceName() = default;
   DeviceName(const char* literal);  // NOLINT(google-explicit-constructor): a name in code

@@ -2,8 +2,7 @@
 // EventType: the type of each event in a run's journal.
 //
 // Contract: docs/journal.md describes every type and its data. The names must not change, because
-// journals hold them as text. parse_event_type() returns nothing for a name that this version does
-// not know.
+// journals store them as text. parse_event_type() returns nullopt for an unknown name.
 //
 // Example: to_string(EventType::tool_called) == "tool_called";
 #pragma once
@@ -43,7 +42,7 @@ enum class EventType {
 };
 inline constexpr size_t kEventTypes = 22;
 
-// What the run decided about a candidate.
+// The strategy's decision about a candidate; `open` if there is no decision yet.
 enum class Decision { open, accepted, rejected };
 Names<Decision> enum_names(Decision);
 

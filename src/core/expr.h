@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions of plan.json: integer arithmetic over symbols, sizes and device facts, checked for
-// overflow.
+// Expressions of plan.json: integer arithmetic over symbols, tensor sizes and properties of the
+// device. Evaluation checks for overflow.
 //
 // Grammar: numbers, symbols, + - * / % (C semantics on int64), comparison, ?:, parentheses,
 // ceil_div min max, dim(t,i) size(t) stride(t,i) attr(name) arg(name) k(name) occupancy(kernel),
-// gpu.sms. An axis is a literal; -1 is the last. attr, arg and literals such as 1e-5 may be
-// floating point; everything that sizes a launch must be an integer.
-// Contract: parse errors name the column. Evaluation reports overflow and division by zero as
-// errors. Limits: 4 KB of text, 64 levels of nesting, trees 256 deep.
+// gpu.sms. An axis is an integer literal; -1 is the last axis. attr, arg and literals such as 1e-5
+// may be floating point, but grid, block, cluster and buffer sizes must be integers.
+// Contract: parse errors name the column. Overflow and division by zero are errors. Limits: 4 KB of
+// text, 64 nested parentheses or calls, syntax trees of depth 256.
 //
 // Example: CG_TRY(Expr e, Expr::parse("ceil_div(M,128)")); CG_TRY(Number n, e.evaluate(scope));
 #pragma once
@@ -25,11 +25,13 @@ namespace cutegen {
 
 using Number = std::variant<int64_t, double>;
 
-// Looks up names during evaluation. Every call may fail with a user error that names the cause.
+// Supplies the values of names during evaluation. If a name has no value, the call returns a user
+// error that gives the reason.
 class Scope {
  public:
   virtual ~Scope() = default;
-  virtual Result<Number> symbol(const std::string& name) const = 0;  // also "gpu.sms"
+  // a symbol of the plan, or "gpu.sms"
+  virtual Result<Number> symbol(const std::string& name) const = 0;
   virtual Result<int64_t> dim(const std::string& tensor, int64_t axis) const = 0;
   virtual Result<int64_t> size(const std::string& tensor) const = 0;
   virtual Result<int64_t> stride(const std::string& tensor, int64_t axis) const = 0;
@@ -47,12 +49,12 @@ class Expr {
   static Result<Expr> parse(const std::string& text);
   // Takes a number or a string; errors mention `where`.
   static Result<Expr> from_json(const Json& json, const std::string& where);
-  Json json() const;  // number or text, as written; "7" becomes 7
+  Json json() const;  // the expression as number or text; "7" becomes 7
 
   Result<Number> evaluate(const Scope& scope) const;
-  Result<int64_t> integer(const Scope& scope) const;  // error if floating point
-  // The names in the expression, each once: symbols as written ("M", "gpu.sms"), others with a
-  // prefix: "tensor:x", "attr:eps", "arg:p", "k:cg_smem", "occupancy:gemm".
+  Result<int64_t> integer(const Scope& scope) const;  // an error if the value is floating point
+  // Returns all names in the expression, each once. Symbols are as written ("M", "gpu.sms"); other
+  // names have a prefix: "tensor:x", "attr:eps", "arg:p", "k:cg_smem", "occupancy:gemm".
   std::vector<std::string> mentions() const;
   const std::string& text() const { return text_; }
   const Node& root() const { return *root_; }

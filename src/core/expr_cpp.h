@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes an expression of a plan as C++, for generated code.
+// Converts an expression of a plan to C++ text for exported programs.
 //
-// Contract: the text evaluates to the expression's value (int64_t or double) whenever the
-// expression has one. The generated code must define the functions it uses: over(a, b), rest(a, b),
-// ceil_over(a, b), least(a, b) and most(a, b). The generated functions must return 0 for a division
-// by zero. `leaf` returns the C++ text of a symbol, a size or a scalar, or refuses it.
+// Contract: if the expression has a value, the C++ text evaluates to the same value (int64_t or
+// double). The generated code must define the functions it uses: over(a, b), rest(a, b),
+// ceil_over(a, b), least(a, b) and most(a, b). over, rest and ceil_over must return 0 for a
+// division by zero. The caller's function `leaf` returns the C++ text of a symbol, a size or a
+// scalar, or an error.
 //
 // Example: cpp_text(Expr::parse("ceil_div(n,128)").value(), leaf)  // "ceil_over(s_n,
 // INT64_C(128))"
@@ -20,13 +21,13 @@ namespace cutegen {
 struct ExprLeaf {
   enum class Kind { symbol, dim, stride, size, attribute, argument, constant, occupancy };
   Kind kind = Kind::symbol;
-  std::string name;  // the symbol, tensor, scalar, constant or kernel
+  std::string name;  // name of the symbol, tensor, scalar, constant or kernel
   int64_t axis = 0;
 };
 using LeafText = std::function<Result<std::string>(const ExprLeaf&)>;
 
 Result<std::string> cpp_text(const Expr& expression, const LeafText& leaf);
-// True if the whole expression is one leaf, which goes to `out`.
+// Returns true and sets `out` if the whole expression is a single leaf.
 bool is_leaf(const Expr& expression, ExprLeaf& out);
 
 }  // namespace cutegen

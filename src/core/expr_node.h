@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expr::Node: the parsed form of an expression, for the parser, the evaluator and plan checks.
 //
-// Contract: immutable after parsing. The tree is at most kMaxTreeDepth deep, so recursion over it
-// is safe. `offset` is the byte of the text at which the node begins. Private to core.
+// Contract: nodes are immutable after parsing. Recursion over the tree is safe, because its depth
+// is at most kMaxTreeDepth. `offset` is the byte offset of the node in the text. Only the module
+// core includes this file.
 //
 // Example: visit(*expr.root(), [](const Expr::Node& n) { ... });
 #pragma once
@@ -47,7 +48,7 @@ struct Expr::Node {
 namespace expr_limits {
 constexpr size_t kMaxText = 4096;
 constexpr int kMaxNesting = 64;     // parentheses, calls, unary minus, "?:"
-constexpr int kMaxTreeDepth = 256;  // also counts chains such as 1+1+1+...
+constexpr int kMaxTreeDepth = 256;  // each operator of 1+1+1+... adds a level
 }  // namespace expr_limits
 
 // Calls `f` for every node, parents before children.
@@ -56,7 +57,7 @@ inline void visit(const Expr::Node& node, const std::function<void(const Expr::N
   for (const auto& child : node.children) visit(*child, f);
 }
 
-// The value of `node`, a part of `whole`.
+// Returns the value of `node`, which belongs to the expression `whole`.
 Result<Number> evaluate_node(const Expr::Node& node, const Expr& whole, const Scope& scope);
 
 Result<std::shared_ptr<const Expr::Node>> parse_expression(const std::string& text);

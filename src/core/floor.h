@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floor of a task on a GPU, and its wording.
+// The floor of a task on a GPU (the least time of any correct kernel), and the texts that show it.
 //
-// Contract: work_of() takes a shape's least bytes and FLOPs. It splits the FLOPs by kind of
-// operator in the proportions of the official shape. Without a graph it counts all FLOPs as matrix
-// products, which gives the shortest time. floor_of() is the roofline() of that work. The texts say
-// which figure is a bound and which is an estimate. All pages, tables and questions use these
-// texts.
+// Contract: work_of() returns the least bytes that a program must move at a shape, and the FLOPs.
+// It divides the FLOPs among the classes of operators as at the official shape. If the task has no
+// graph, all FLOPs count as matrix products, because these take the least time. floor_of() returns
+// the roofline() of this work. The texts say which figure is a bound and which is an estimate. All
+// reports and prompts use these texts.
 //
 // Example: Roofline r = floor_of(*find_gpu("h200"), task);
 //          std::string line = floor_text(r.floor_ns, r.reachable_ns, r.bound_by);
@@ -18,19 +18,19 @@ namespace cutegen {
 
 Work work_of(const Task& task, const ShapeCase& shape);
 Roofline floor_of(const GpuSpec& gpu, const Task& task, const ShapeCase& shape);
-// For a task's headline. With several timed shapes the times are weighted geometric means, and
-// `bound_by` refers to the official shape.
+// Returns the floor of the whole task. If the task has several timed shapes, the times are weighted
+// geometric means, and `bound_by` refers to the official shape.
 Roofline floor_of(const GpuSpec& gpu, const Task& task);
 
-// Bytes of the outputs and of the tensors that the reference mutates.
+// Returns the total size of the outputs and of the tensors that the reference mutates.
 Bytes written_bytes(const Task& task, const ShapeCase& shape);
 
 // "213 us (least traffic at the nominal bandwidth): no kernel is faster; reachable 245 us (a copy's
-// bandwidth)". Runs of older versions have no reachable bound; the text is then their roofline,
-// labelled as such.
+// bandwidth)". Runs of older versions have no reachable bound; for these runs, the text shows the
+// roofline and says so.
 std::string floor_text(double floor_ns, double reachable_ns, RooflineBound bound_by);
 // "2.05 ms (bound by compute), an estimate for the operations as written; algebraic rewrites can
-// beat it". Empty if unknown.
+// beat it". Empty if roofline_ns is 0 (unknown).
 std::string roofline_text(double roofline_ns, RooflineBound bound_by);
 
 }  // namespace cutegen

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graph: the ATen operators of a task's reference, with shapes and dtypes, at the official shape.
 //
-// Contract: a value has the name of the node that computes it ("relu", "max_1"; several outputs:
-// "max_1.0"). Placeholders carry the task's tensor names. Arguments are JSON: {"ref": VALUE} for a
-// tensor, arrays for lists, and plain JSON for constants. Infinities and NaN are {"float": "inf" |
-// "-inf" | "nan"}, dtypes are {"dtype": "f32"}. Nodes are in execution order.
+// Contract: a value is named after the node that computes it: "relu", "max_1", or "max_1.0" if the
+// node has several outputs. A placeholder has the name of its tensor in the task. An argument is
+// JSON: {"ref": VALUE} is a tensor, an array is a list, {"dtype": "f32"} is a dtype, and {"float":
+// "inf" | "-inf" | "nan"} is a special number. Other constants are plain JSON. Nodes are in
+// execution order.
 //
 // Example: Node{"relu", "aten.relu.default", [{"ref":"x"}], {}, [Value{"relu", f32, {16, 64}}]}
 #pragma once
@@ -24,15 +25,15 @@ struct Value {
   Shape shape;
 };
 
-// An argument that is a size of one of the task's tensors, or a little more or less. The graph
-// holds its value at the official shape; it differs at other shapes.
+// An argument of a node that depends on the size of a tensor, for example dim(x,0) - 1. The node's
+// `args` contain its value at the official shape only.
 struct SizeArgument {
   size_t index = 0;    // in Node::args
-  std::string tensor;  // a tensor of the task; empty: the argument depends on sizes in another way
-  int dim = -1;        // -1: the number of elements
-  int item = 0;        // 0: the argument itself; else the element of a list, from 1
-  int64_t plus = 0;    // what the argument adds to the size
-  // A bound of a slice that is the same share of the sliced axis at all sizes; no `tensor`.
+  std::string tensor;  // the task's tensor; empty if the dependence has another form
+  int dim = -1;        // the tensor's dimension; -1: its number of elements
+  int item = 0;        // if the argument is a list: the element, from 1; else 0
+  int64_t plus = 0;    // argument value minus tensor size
+  // The bound of a slice is the same share of the sliced axis at all sizes; `tensor` is empty.
   bool share = false;
   bool known() const { return !tensor.empty(); }
   std::string text() const;  // "dim(x,0)", "size(x)", "(dim(x,0)-1)"
@@ -41,7 +42,7 @@ struct SizeArgument {
 struct Node {
   std::string id;
   std::string op;          // "aten.add.Tensor"
-  std::vector<Json> args;  // positional; the schema fills in defaults
+  std::vector<Json> args;  // positional; the ATen schema defines the defaults
   Json kwargs = Json::object();
   std::vector<Value> outputs;
   double flops = 0;  // floating-point operations of this node
@@ -54,7 +55,7 @@ struct Graph {
   std::vector<std::string> outputs;  // value names, in the order of the task's outputs
   // Mutated tensors, and the value that each one holds at the end.
   std::map<std::string, std::string> finals = {};
-  std::vector<std::string> warnings;  // what tracing could not capture
+  std::vector<std::string> warnings;  // what the trace does not contain
 
   const Node* producer(const std::string& value) const;  // null for placeholders
   const Value* find(const std::string& value) const;

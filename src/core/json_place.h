@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places in JSON text: from "plan.json#/steps/0/grid" to "plan.json:12:7".
+// Finds the line and column of a JSON pointer: "plan.json#/steps/0/grid" becomes "plan.json:12:7".
 //
-// Contract: place_of returns line and column, from 1, of the value that a JSON pointer names ("" is
-// the whole text). If the pointer's last field is missing, it returns the place of the object that
-// lacks the field; if more is missing, nullopt. If the text is not valid JSON, the result is any
-// place or nullopt. Never throws, never recurses on the text.
+// Contract: place_of returns the line and column, counted from 1, of the value at a JSON pointer
+// ("" is the whole text). If only the last key of the pointer is missing, place_of returns the
+// place of the enclosing object. If an earlier key is missing, it returns nullopt. For invalid
+// JSON, it returns an arbitrary place or nullopt. It neither throws nor recurses.
 //
 // Example: print(with_place(error, text).text());  // "plan.json:12:7: error: ..."
 #pragma once
@@ -19,8 +19,8 @@
 namespace cutegen {
 
 std::optional<std::pair<int, int>> place_of(std::string_view text, std::string_view pointer);
-// The error with `where` changed from "NAME#POINTER" to "NAME:LINE:COL"; other errors stay as they
-// are.
+// Changes the error's `where` from "NAME#POINTER" to "NAME:LINE:COL". Returns other errors
+// unchanged.
 Error with_place(Error error, std::string_view text);
 
 }  // namespace cutegen

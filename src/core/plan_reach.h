@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // PlanReach: how many blocks, tiles and passes a plan uses at one shape.
 //
-// Contract: plan_reach lists the launches, divisions and bounds of a plan. Their order depends only
-// on the plan, so that callers can compare two shapes entry by entry. An entry that cannot be
-// evaluated at the shape is nullopt. No module is compiled yet, so plan_reach reads k(name), a
-// constant of the kernel, from the text of the sources.
+// Contract: plan_reach lists the launches, divisions and bounds of a plan. The order depends only
+// on the plan, so entry i means the same at every shape. If an entry has no value at the shape, it
+// is nullopt. Because plan_reach runs before compilation, it reads the kernel constants k(name)
+// from the text of the sources.
 //
 // Example: CG_TRY(PlanReach r, plan_reach(program, task, shape, device)); r.launches[0]->grid[1]
 #pragma once
@@ -33,15 +33,15 @@ struct PlanReach {
   std::vector<std::optional<Launch>> launches;
   std::vector<std::optional<Division>> divisions;
   std::vector<std::optional<Bound>> bounds;
-  // For each launch: indices of the divisions that its grid uses.
+  // divisions_of[i]: indices of the divisions in the grid of launch i.
   std::vector<std::vector<size_t>> divisions_of;
 };
 
 Result<PlanReach> plan_reach(const KernelProgram& program, const Task& task, const ShapeCase& shape,
                              const DeviceFacts& device);
 
-// The integers from `least` to `most` that occur in the sources outside comments, sorted, each
-// once. They are likely tile sizes, thread counts and thresholds.
+// Returns the integers from `least` to `most` that occur in the sources outside comments, sorted
+// and without duplicates. Many of them are tile sizes, thread counts or thresholds.
 std::vector<int64_t> whole_numbers(const KernelProgram& program, int64_t least, int64_t most);
 
 }  // namespace cutegen

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// PlanScope: the values of names in a plan's expressions, for one shape on one device.
+// PlanScope: supplies the values of the names in a plan's expressions, for one shape and one
+// device.
 //
-// Contract: evaluates symbols once, in order. A symbol that cannot be evaluated (it needs a
-// constant of a module that is not compiled yet) is an error only if an expression uses it. The
-// arguments must outlive the scope. Private to core.
+// Contract: the constructor evaluates all symbols in order. If a symbol needs a constant of a
+// module that is not compiled yet, it has no value; an expression that uses this symbol is an
+// error. The constructor's arguments must outlive the scope. Only the module core includes this
+// file.
 //
 // Example: PlanScope scope({plan, task, shape, device}, nullptr); scope.tensor("w");
 #pragma once
@@ -25,7 +27,7 @@ struct PlanContext {
 
 class PlanScope final : public Scope {
  public:
-  // facts: null while the modules are not compiled.
+  // facts: the compiled modules' facts; null before compilation.
   PlanScope(PlanContext context, const std::vector<ModuleFacts>* facts);
 
   Result<Number> symbol(const std::string& name) const override;
@@ -37,9 +39,10 @@ class PlanScope final : public Scope {
   Result<int64_t> module_constant(const std::string& name) const override;
   Result<int64_t> occupancy(const std::string& kernel) const override;
 
-  // The task's tensor name for a plan's name (through `bind`), or the name itself.
+  // Converts a short name from the plan's `bind` to the task's tensor name. Returns other names
+  // unchanged.
   std::string task_name(const std::string& name) const;
-  // "M=7, K=9": the values that an expression uses, for messages.
+  // Text for error messages with the values in an expression: "M=7, K=9".
   std::string values_of(const Expr& e) const;
 
  private:

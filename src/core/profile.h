@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profile: counters and times of the kernels of a program, by kernel and by source line.
+// Profile: counters and times of a program's kernels, per kernel and per source line.
 //
-// Contract: every figure carries its origin. Counters are for the whole grid; if only a sample of
-// the CTAs ran, sample_error is half the 95% interval relative to the total. docs/profile.md lists
-// the names of the counters. A profile measured on a GPU also holds the simulator's counters of the
-// same launches. JSON form: schema cutegen.profile.v1 (core/verdict.h).
+// Contract: every figure has an `Origin`: measured, modelled, and so on. Counters are for the whole
+// grid. If the simulator ran only a sample of the CTAs, the counters are estimates, and
+// sample_error is half their 95% interval as a share of the total. docs/profile.md lists the
+// counters' names. A profile measured on a GPU also contains the simulator's counters of the same
+// launches. JSON form: schema cutegen.profile.v1 (core/verdict.h).
 //
 // Example: for (const KernelProfile& k : profile.kernels) print(k.diagnosis.summary);
 #pragma once
@@ -20,7 +21,7 @@ namespace cutegen {
 enum class Origin { measured, modelled, cached, imported, skipped };
 Names<Origin> enum_names(Origin);
 
-// One figure of evidence: {"dram_pct", 91.2, "%"}.
+// One figure that supports a diagnosis: {"dram_pct", 91.2, "%"}.
 struct Figure {
   std::string name;
   double value = 0;
@@ -28,27 +29,27 @@ struct Figure {
 };
 
 struct LineProfile {
-  int line = 0;      // line number in the kernel's source; 0: unknown
+  int line = 0;      // line number in the kernel's source; 0 if unknown
   std::string text;  // the line's text without indentation
   std::map<std::string, double> counters;
 };
 
-// A cause of lost time, its place in the source, and the remedy.
+// Names a cause of lost time, its place in the source, and the remedy.
 struct ProfileRemark {
   std::string kind;  // "uncoalesced", "bank_conflicts", "occupancy", ...
-  int line = 0;      // 0: the whole kernel
+  int line = 0;      // 0 if the remark concerns the whole kernel
   std::string message;
-  Origin origin = Origin::modelled;  // of its figures
+  Origin origin = Origin::modelled;  // origin of the figures in `message`
 };
 
-// Units of a GPU that limit a kernel, as the time model and the counters name them. These are not
-// all: "fma", "tensor", "issue" and "xu" also occur.
+// Names of some GPU units that can limit a kernel. The time model and the counters also use "fma",
+// "tensor", "issue" and "xu".
 namespace gpu_unit {
 inline constexpr const char *dram = "dram", *l2 = "l2", *l1 = "l1", *shared = "shared",
                             *latency = "latency", *launch = "launch";
 }
 
-// What limits the CTAs per SM.
+// Values of KernelProfile::limited_by: the resource that limits the CTAs per SM.
 namespace cta_limit {
 inline constexpr const char *registers = "registers", *shared_memory = "shared memory",
                             *threads = "threads", *blocks = "blocks", *grid = "grid";
@@ -57,7 +58,7 @@ inline constexpr const char *registers = "registers", *shared_memory = "shared m
 enum class Bound { unknown, memory, compute, balanced, latency };
 Names<Bound> enum_names(Bound);
 
-// What limits a kernel, and the figures that show it.
+// Names the limit of a kernel, with the figures that show it.
 struct Diagnosis {
   Bound bound = Bound::unknown;
   std::string unit;  // the busiest unit: gpu_unit::dram, "fma", "issue", ...
@@ -71,26 +72,26 @@ struct KernelProfile {
   std::string kernel;
   Origin origin = Origin::modelled;
   double time_ns = 0;
-  std::string bound_by;                    // gpu_unit::dram, "issue", gpu_unit::latency, ...
+  std::string bound_by;                    // the limiting unit: gpu_unit::dram, "issue", ...
   std::map<std::string, double> counters;  // "warp_instructions", "global_load_sectors", ...
-  double sampled_share = 1;                // share of the CTAs that ran
+  double sampled_share = 1;                // share of the grid's CTAs that were run
   double sample_error = 0;
-  std::string limited_by;          // cta_limit::registers, cta_limit::grid, ...
-  std::vector<LineProfile> lines;  // hottest first
+  std::string limited_by;          // cta_limit::registers, ...
+  std::vector<LineProfile> lines;  // the costliest lines first
   std::vector<ProfileRemark> remarks;
   Diagnosis diagnosis;
-  // The simulator's counters of this launch, if `counters` come from a GPU.
+  // If `counters` come from a GPU: the simulator's counters of the same launch.
   std::map<std::string, double> modelled = {};
 };
 
-// Where a profile's counters come from. resources: only the assembler's counts of registers and
-// memory. tool: a profiler of the GPU's vendor.
+// The source of a profile's counters. resources: no counters, only the register and memory use that
+// ptxas reports. tool: a profiler of the GPU's vendor.
 struct CounterSource {
   enum class Kind { unknown, simulator, resources, tool };
   Kind kind = Kind::unknown;
   std::string tool = {};  // "ncu 2025.3.1.0"
 
-  // "simulator", "resources", the tool's name, or empty.
+  // Returns "simulator", "resources" or the tool's name. Empty if the source is unknown.
   std::string text() const;
   static CounterSource from(const std::string& text);
 };
@@ -100,7 +101,7 @@ struct Profile {
   std::vector<KernelProfile> kernels;
   std::string shape;
   CounterSource source = {};
-  std::string note = {};  // why a better source is not available, and what the user can do
+  std::string note = {};  // why no better source of counters was available, and the remedy
 };
 
 }  // namespace cutegen

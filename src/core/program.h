@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelProgram: device sources and a plan, their ids, and the results of compiling and resolving.
+// KernelProgram: device sources and a launch plan. This file also has the types of compiled modules
+// and of plans with all expressions evaluated.
 //
-// Contract: program_id hashes the canonical sources (line ends normalised) and the canonical plan.
-// build_id hashes a module's source with its defines, the include closure, compiler, flags and
-// arch. resolve_plan turns the plan into numbers for one shape; it needs the facts of the compiled
-// modules to evaluate k(name) and to check arguments.
+// Contract: program_id hashes the sources (with normalised line ends) and the canonical plan.
+// build_id hashes all inputs of one compilation: source, defines, included files, compiler, flags
+// and arch. resolve_plan evaluates the plan for one shape. It needs the compiled modules' facts for
+// the constants k(name) and for checks of the arguments.
 //
 // Example: CG_TRY(auto p, load_program("out/")); fmt::print("{}", program_id(p));
 #pragma once
@@ -31,11 +32,11 @@ Result<void> save_program(const KernelProgram& program, const std::filesystem::p
 std::string program_id(const KernelProgram& program);
 void fields(Fields& v, KernelProgram& program);
 
-// One module to compile: a source under one set of define values.
+// One module to compile: a source file with values for its defines.
 struct ModuleBuild {
   std::string source;  // file name
   std::vector<std::pair<std::string, std::string>> defines;
-  std::string key() const;  // "kernel.cu|STAGES=4"
+  std::string key() const;  // unique name: "kernel.cu|STAGES=4"
 };
 
 // A compiled module.
@@ -46,7 +47,7 @@ struct KernelImage {
   std::string build_id;
   Nanoseconds compile_time{0};
   bool cached = false;
-  std::string how;  // "forked", "plain", "warm" (toolchain/toolchain.h)
+  std::string how;  // how it was compiled: "forked", "plain", "warm" (see toolchain/toolchain.h)
 };
 
 struct ParamFacts {
@@ -55,14 +56,15 @@ struct ParamFacts {
 struct EntryFacts {
   std::string name;
   std::vector<ParamFacts> params;
-  std::array<int, 3> max_block{0, 0, 0};  // .maxntid/.reqntid; 0: not given
+  std::array<int, 3> max_block{0, 0, 0};  // .maxntid or .reqntid; 0 if absent
   int64_t static_shared_bytes = 0;
 };
-// What a device reports about loaded modules.
+// Properties of a loaded module, as the device reports them.
 struct ModuleFacts {
   std::vector<EntryFacts> entries;
-  std::map<std::string, int64_t> constants;                // k(name)
-  std::map<std::string, std::vector<uint32_t>> tma_specs;  // words of cutegen::tma_spec
+  std::map<std::string, int64_t> constants;  // k(name)
+  // words of each cutegen::tma_spec constant
+  std::map<std::string, std::vector<uint32_t>> tma_specs;
 };
 
 struct DeviceFacts {
@@ -71,15 +73,18 @@ struct DeviceFacts {
   int64_t sms = 0;
   int64_t max_threads_per_block = 1024, max_shared_bytes = 0, max_grid_x = 2147483647,
           max_grid_yz = 65535;
-  // For occupancy(kernel), which is modelled from threads and shared memory only.
+  // Limits for occupancy(kernel), which counts only threads, blocks and shared memory, not
+  // registers.
   int64_t max_threads_per_sm = 2048, max_blocks_per_sm = 32, shared_bytes_per_sm = 0;
 };
 
 struct LaunchArg {
-  std::string buffer;            // the task's tensor name, or a scratch; empty for a value
-  std::vector<std::byte> bytes;  // the value; or a tensor map of `buffer`, as int64 words: rank,
-                                 // dims, strides in elements, then the tma_spec's words; in
-                                 // im2col mode, lower, upper and steps of the spatial dims
+  // tensor name of the task, or scratch name; empty if the argument is a scalar
+  std::string buffer;
+  // The scalar's value, or the parameters of a tensor map of `buffer` as int64 words: rank, dims,
+  // strides in elements, the words of the tma_spec, and in im2col mode the lower, upper and steps
+  // lists.
+  std::vector<std::byte> bytes;
 };
 struct Launch {
   std::string step, kernel;
@@ -87,13 +92,13 @@ struct Launch {
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
   int64_t shared_bytes = 0;
   bool cooperative = false, pdl = false;
-  int registers = 0;  // per thread, from the assembler; 0: unknown
+  int registers = 0;  // per thread, as ptxas reports; 0 if unknown
   std::vector<LaunchArg> args;
 };
 struct Fill {
   std::string step, buffer;
   double value = 0;
-  DType dtype = DType::f32;  // of the buffer
+  DType dtype = DType::f32;  // the buffer's dtype
 };
 struct ScratchBuffer {
   std::string name;
@@ -105,17 +110,18 @@ struct ResolvedPlan {
   std::vector<std::variant<Launch, Fill>> prepare, steps;
 };
 
-// Stage 1, before compilation: which modules the plan needs for one shape. Plan errors are user
-// errors; if `requires` does not hold, the kind is unsupported. Define values are decimal integers,
-// or floats such as "1e-05f".
+// Stage 1, before compilation: lists the modules that the plan needs for one shape. An error in the
+// plan is a user error; a false condition in `requires` is an `unsupported` error. Define values
+// are decimal integers, or floats such as "1e-05f".
 Result<std::vector<ModuleBuild>> module_builds(const KernelProgram& program, const Task& task,
                                                const ShapeCase& shape, const DeviceFacts& device);
-// Stage 2: launches with numbers. facts[i] belongs to builds[i].
+// Stage 2, after compilation: evaluates the launches. facts[i] describes the module that
+// module_builds() returned at index i.
 Result<ResolvedPlan> resolve_plan(const KernelProgram& program, const Task& task,
                                   const ShapeCase& shape, const DeviceFacts& device,
                                   const std::vector<ModuleFacts>& facts);
-// The architecture to compile for ("sm_90a"), or the reason why the plan does not run on the
-// device.
+// Returns the architecture to compile for ("sm_90a"). The error says why the plan does not run on
+// the device.
 Result<std::string> choose_arch(const Plan& plan, const DeviceFacts& device);
 
 }  // namespace cutegen

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vocabulary of a strategy's questions: who is asked for the next program, and for what.
+// The names in a strategy's requests to a proposer: which role shall answer (a model in that role,
+// or a recipe), and for which purpose.
 //
-// Contract: the names must not change, because journals and prompts hold them. `recipe` takes an
-// expert kernel and asks no model. `tester` proposes tests (core/test_case.h). `profiler` says in
-// words what a profile means. A Question without a Purpose or Stage has `none`, whose name is
-// empty.
+// Contract: the names must not change, because journals and prompts contain them. `recipe` fills an
+// expert kernel's template without a model. `tester` proposes tests (core/test_case.h). `profiler`
+// explains a profile in words. The name of `none` is the empty text.
 //
 // Example: Ask{Role::coder, {{"purpose", to_string(Purpose::first)}}}
 #pragma once
@@ -22,7 +22,7 @@ enum class Stage { none, structure, detail };
 Names<Role> enum_names(Role);
 Names<Purpose> enum_names(Purpose);
 Names<Stage> enum_names(Stage);
-// A user error for an unknown name; "" is `none`.
+// The parsers return a user error for an unknown name.
 Result<Role> parse_role(const std::string& name, const std::string& where);
 Result<Purpose> parse_purpose(const std::string& name, const std::string& where);
 Result<Stage> parse_stage(const std::string& name, const std::string& where);

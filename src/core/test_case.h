@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// TestCase: a test that a tester proposes for a task: sizes, ranges of input values, edge values.
+// TestCase: a test that a model in the role tester proposes: sizes, ranges of input values, and
+// edge values.
 //
-// Contract: test cases extend the evaluator's own test shapes; they never replace one.
-// check_test_cases() takes untrusted cases. It refuses too many cases, unknown sizes and inputs,
-// sizes that are not positive, and ranges that are empty, not finite or outside the input's dtype.
-// The error has the place and the remedy. The evaluator skips a case if it takes more work than the
-// evaluator's own tests, or if the reference fails on its values.
+// Contract: the evaluator runs test cases in addition to its own tests. check_test_cases() accepts
+// untrusted cases. It refuses too many cases, unknown names, sizes that are not positive, and
+// ranges that are empty, not finite or outside the input's dtype. The error has the place and the
+// remedy. The evaluator skips a case that takes more work than the evaluator's own tests, or on
+// which the reference fails.
 //
 // Example: {"name": "one row", "sizes": {"tokens": 1},
 //           "values": {"x": {"low": -4, "high": 4, "edges": [0]}}, "why": "a single block"}
@@ -31,9 +32,9 @@ struct ValueRange {
 
 struct TestCase {
   std::string name;
-  // Constants of the task; others keep their values.
+  // Values for constants of the task. The other constants keep their values.
   std::vector<std::pair<std::string, int64_t>> sizes;
-  std::map<std::string, ValueRange> values;  // by floating-point input
+  std::map<std::string, ValueRange> values;  // by the name of a floating-point input
   std::string why;
   bool operator==(const TestCase&) const = default;
 };
@@ -42,11 +43,11 @@ inline constexpr size_t kMostTestCases = 6, kMostEdges = 4;
 
 void fields(Fields& v, ValueRange& range);
 void fields(Fields& v, TestCase& test);
-// The names of the sizes that a test may set, and of the inputs whose values it may choose.
+// Return the names of the sizes that a test may set, and of the inputs whose values it may set.
 std::vector<std::string> sizes_to_test(const Task& task);
 std::vector<std::string> inputs_to_test(const Task& task);
 Result<void> check_test_cases(const std::vector<TestCase>& tests, const Task& task);
-// "one row: tokens = 1; x from -4 to 4, also 0; a single block"
+// Describes a test: "one row: tokens = 1; x from -4 to 4, also 0; a single block".
 std::string describe(const TestCase& test);
 
 }  // namespace cutegen

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TimeMode: how runs on a GPU are timed.
+// TimeMode: the condition under which the evaluator times runs on a GPU.
 //
-// Contract: JSON and texts for people use the names that enum_names() gives.
+// Contract: JSON, reports and messages use the names of enum_names().
 //
 // Example: TimeRequest request{.mode = TimeMode::cold, .steps = steps};
 #pragma once
@@ -10,10 +10,10 @@
 
 namespace cutegen {
 
-// cold: the L2 holds unrelated data, and all launches are queued before the first begins. warm: the
-// same steps ran immediately before, so the L2 holds their data. graph: like cold, but one launch
-// of a CUDA graph. call: cold L2, and the host's clock measures from the first launch to the end of
-// the last.
+// cold: the L2 cache contains unrelated data, and the host queues all launches before the first one
+// begins. warm: the same launches ran immediately before, so the L2 contains their data. graph:
+// like cold, but as one launch of a CUDA graph. call: cold L2; the host's clock measures from the
+// first launch call until the last kernel ends.
 enum class TimeMode { cold, warm, graph, call };
 Names<TimeMode> enum_names(TimeMode);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lets the program bwrap (bubblewrap) create the namespaces instead of cutegen.
 //
-// Some kernels refuse user namespaces to ordinary programs but allow them to bwrap (an AppArmor
-// profile, or a set-user-id bwrap).
-// Contract: bubblewrap() returns the path of a bwrap that works on this machine, or an empty path;
-// each process tests it once. apply_bubblewrap() changes a plan that starts a program: it then
-// starts bwrap, which starts the program. The program sees the same view as in cutegen's own
-// namespaces.
+// Some Linux systems deny user namespaces to ordinary programs but allow them to bwrap, through an
+// AppArmor profile or because bwrap is set-user-id.
+// Contract: bubblewrap() tests once per process whether bwrap works on this machine. It returns the
+// path of bwrap, or an empty path. apply_bubblewrap() changes a Plan so that it starts bwrap, which
+// then starts the program. The program sees the same files and processes as in namespaces that
+// cutegen creates.
 //
 // Example: if (!bubblewrap().empty()) apply_bubblewrap(plan, isolation, storage);
 #pragma once
@@ -21,13 +21,13 @@ namespace cutegen::sandbox {
 
 const std::string& bubblewrap();
 
-// Owns the memory to which the changed plan points.
+// Owns the strings and the descriptor that the changed Plan refers to.
 struct BubblewrapStorage {
   std::vector<std::string> arguments;
   UniqueFd filter;
 };
 Result<void> apply_bubblewrap(Plan& plan, const Isolation& isolation, BubblewrapStorage& storage);
-// Undoes bwrap's encoding: it exits with 128 + N if signal N killed the program.
+// Converts bwrap's exit code 128 + N back to "killed by signal N".
 ExitStatus unwrapped(ExitStatus status);
 
 }  // namespace cutegen::sandbox

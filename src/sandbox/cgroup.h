@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cgroup: a control group (version 2) for one child, if the machine lets us create one.
+// Cgroup: a control group (version 2) for one child process, if cutegen may create one.
 //
-// Unlike rlimits, a cgroup limits the memory and the number of all of the child's processes
-// together, and it binds root, too.
-// Contract: cgroup_base() is the folder that $CUTEGEN_CGROUP names, else the group of this process.
-// It is nullopt unless cutegen may write to the folder and its children can have the controllers
-// memory and pids. The destructor removes the group; its processes must have ended.
+// Unlike rlimits, a cgroup limits the total memory and the number of the child's processes, and its
+// limits also apply to root.
+// Contract: cgroup_base() returns the folder in $CUTEGEN_CGROUP or, if that is not set, the cgroup
+// of this process. It returns nullopt if cutegen may not write to the folder, or if child groups
+// cannot use the controllers memory and pids. The destructor removes the group. All processes in
+// the group must have ended before.
 //
 // Example: if (auto base = cgroup_base()) { CG_TRY(Cgroup g, Cgroup::make(*base, limits)); ... }
 #pragma once
@@ -25,7 +26,7 @@ class Cgroup {
   Cgroup& operator=(Cgroup&& o) noexcept;
   ~Cgroup();
   static Result<Cgroup> make(const std::filesystem::path& base, const Limits& limits);
-  // A process that writes "0" here joins the group; -1 without a group.
+  // A process joins the group by writing "0" to this descriptor. -1 without a group.
   int join_fd() const { return join_.get(); }
 
  private:
@@ -34,7 +35,8 @@ class Cgroup {
 };
 
 std::optional<std::filesystem::path> cgroup_base();
-// The folder of the version 2 group, from the text of /proc/self/cgroup and /proc/self/mounts.
+// Finds the folder of this process's cgroup (version 2) in the texts of /proc/self/cgroup and
+// /proc/self/mounts.
 std::optional<std::filesystem::path> own_cgroup(const std::string& groups,
                                                 const std::string& mounts);
 

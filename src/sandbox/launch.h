@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of spawn() that runs between clone and exec, in two processes.
+// The code that spawn() runs between clone and exec, in two processes.
 //
-// The caller clones the supervisor, which is process 1 if there is a new pid namespace. The
-// supervisor sets up the mount view, starts the program and drains its stderr into the shared page.
-// It ends everything when the program ends or the caller dies (the lifeline closes). The program's
-// process applies limits, drops capabilities, installs the seccomp filter and calls exec.
-// Contract: run_supervisor runs in a fresh clone of a threaded program. It and all that it calls
-// use only system calls: no allocation, no locks. Everything it needs is in the Plan.
+// The caller clones the supervisor process, which is process 1 of a new pid namespace, if there is
+// one. The supervisor mounts the child's file system, starts the program and copies its stderr to
+// the shared page. When the program ends or the caller dies (a pipe, the lifeline, closes), the
+// supervisor kills all remaining processes. The program's process applies limits, drops
+// capabilities, installs the seccomp filter and calls exec.
+// Contract: run_supervisor runs in a clone of a program with threads, so it must not allocate
+// memory or take locks. It uses only system calls. The caller prepares all data in the Plan.
 #pragma once
 
 #include <linux/filter.h>
@@ -24,7 +25,7 @@
 
 namespace cutegen::sandbox {
 
-// The steps that can fail on the way to exec. The shared page keeps the errno of each.
+// The steps before exec that can fail. The shared page has the errno of each step.
 enum Step : int {
   kStepCgroup,
   kStepIds,
@@ -46,15 +47,15 @@ const char* to_string(Step step);
 
 inline constexpr size_t kErrorBytes = size_t{64} << 10;
 
-// In memory that caller, supervisor and (until exec) program share.
+// Memory shared by the caller, the supervisor and, until exec, the program.
 struct SharedPage {
-  std::atomic<int> ended;  // if set, status and max_rss_kb are valid
+  std::atomic<int> ended;  // not 0: status and max_rss_kb are valid
   int status;
   long max_rss_kb;
   std::atomic<pid_t> program;  // pid of the program in the supervisor's pid namespace
   std::atomic<int> errors[kStepCount];
-  std::atomic<uint64_t> written;  // bytes of stderr so far; the ring keeps the last kErrorBytes
-  std::atomic<int> draining;      // 1 while the supervisor copies from the pipe to the ring
+  std::atomic<uint64_t> written;  // stderr bytes so far; the ring has the last kErrorBytes
+  std::atomic<int> draining;      // 1 while the supervisor copies stderr to the ring
   char ring[kErrorBytes];
 };
 
@@ -63,7 +64,7 @@ struct RlimitValue {
   rlimit value;
 };
 
-// A folder or file that stays visible under the private /tmp.
+// A folder or file below /tmp that stays visible although the child has a private /tmp.
 struct Readable {
   std::string path;
   bool is_folder = false;
@@ -78,26 +79,27 @@ struct Plan {
   std::vector<RlimitValue> limits;
   std::vector<sock_filter> filter;
   bool drop_capabilities = false;
-  int clone_flags = 0;      // namespaces of this attempt
-  bool filtered = false;    // libseccomp built a filter
+  int clone_flags = 0;      // the namespaces to create
+  bool filtered = false;    // `filter` is set, because libseccomp works
   bool bubblewrap = false;  // argv starts bwrap, which creates the namespaces
-  int cgroup = -1;          // cgroup.procs of the group to join
+  int cgroup = -1;          // descriptor of cgroup.procs of the group to join
   bool mount_view = false;
   bool loopback = false;
-  std::string id_map, group_map;  // lines for /proc/self/uid_map and gid_map
-  std::string process_limit;      // value for the namespace's pid_max; empty: no limit
+  std::string id_map, group_map;  // contents for /proc/self/uid_map and gid_map
+  std::string process_limit;      // content for pid_max of the namespace; empty: no limit
   std::vector<Readable> readable;
   SharedPage* shared = nullptr;
   int lifeline = -1, setup = -1, stderr_read = -1, stderr_write = -1;
 };
 
-// fork() without the C library's handlers, into new namespaces. Sets *pidfd in the parent.
+// Forks into new namespaces without calling the C library's fork handlers. Sets *pidfd in the
+// parent.
 pid_t raw_clone(int flags, int* pidfd);
 [[noreturn]] void run_supervisor(Plan& plan);
 
-// In filter.cpp: the seccomp program for an isolation; empty if libseccomp refuses a rule.
+// Returns the seccomp program for an isolation. Empty if libseccomp refuses a rule.
 std::vector<sock_filter> seccomp_program(const Isolation& isolation, bool deny_exec);
-// Returns 0 or an errno. System calls only.
+// Returns 0 or an errno. Uses only system calls.
 int install_filter(std::vector<sock_filter>& filter);
 std::vector<RlimitValue> limit_values(const Limits& limits);
 int apply_limits(const std::vector<RlimitValue>& limits);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Suggests the command that lets the sandbox protect more on this machine.
+// Suggests commands that enable missing protections of the sandbox on this machine.
 //
-// Contract: reads the kernel's settings and changes nothing.
+// Contract: reads settings of the Linux kernel and changes nothing.
 //
 // Example: allow_user_namespaces()  // "sudo sysctl -w user.max_user_namespaces=10000 (...)"
 #pragma once

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts child processes with only what they need, and reports the protection in effect.
+// Starts child processes in a sandbox, and reports which protections are in effect.
 //
-// Contract: spawn passes only the listed descriptors and environment variables. `isolation` asks
-// for namespaces (user, net, pid, ipc, mount view) and seccomp, `limits` for rlimits. Child::grade
-// reports what the machine granted; missing protection is an error only if spec.required. cutegen
-// creates the namespaces itself, or through bubblewrap if that works better (bubblewrap.h), and
-// adds a cgroup if it may create one (cgroup.h). Children die with their parent, together with all
-// processes that they started, because the supervisor watches a pipe from the parent. In the mount
-// view the whole file system is read-only; /tmp and /dev/shm are private, writable and empty. The
-// program's folder, cwd, share_dir() and `readable` stay visible even below /tmp. cutegen also
-// captures the child's stdout, unless `fds` lists it. harden_self applies the in-process part (no
-// new privileges, seccomp without exec, rlimits) to forked children of the compile server.
+// Contract: spawn passes only the listed descriptors and environment variables to the child.
+// `isolation` requests namespaces and seccomp, and `limits` requests rlimits. Child::grade says
+// which of them are in effect. A missing protection is an error only if spec.required is set.
+// cutegen creates the namespaces itself, or through bubblewrap (bubblewrap.h), which it prefers
+// unless it runs as root. It adds a cgroup if it may create one (cgroup.h). If the parent dies, a
+// supervisor process kills the child and all processes that the child started. With namespaces, the
+// child sees a read-only file system (the mount view), with a private, writable and empty /tmp and
+// /dev/shm. The program's folder, cwd, share_dir() and `readable` stay visible even below /tmp.
+// cutegen captures the child's stderr, and its stdout unless `fds` contains it. harden_self
+// restricts the calling process with no_new_privs, seccomp without exec, and rlimits. The forked
+// children of the compile server call it.
 //
 // Example:
 //   SpawnSpec s{.argv = {runner, "--fd", "3"}, .fds = {{socket, 3}}}; CG_TRY(Child c, spawn(s));
@@ -32,45 +33,47 @@
 namespace cutegen::sandbox {
 
 struct Limits {
-  int64_t memory_bytes = 0;  // RLIMIT_AS (never for CUDA processes); 0: unlimited
-  int64_t cpu_seconds = 0, file_bytes = -1, open_files = 0, processes = 0;  // 0 or -1: unchanged
-  int64_t resident_bytes = 0;  // memory of all processes together; needs a cgroup
+  int64_t memory_bytes = 0;  // RLIMIT_AS; 0: unlimited, as CUDA processes need
+  // values 0 and -1 set no limit
+  int64_t cpu_seconds = 0, file_bytes = -1, open_files = 0, processes = 0;
+  int64_t resident_bytes = 0;  // total memory of all processes; needs a cgroup
 };
 
 struct Isolation {
-  bool namespaces = false;  // own user, mount (read-only view, private /tmp), pid, ipc, uts
-  bool no_network = false;  // own empty network namespace
-  bool seccomp = false;     // deny ptrace, mount, bpf, keyctl ...; sockets too if no_network
-  bool deny_fork = false;   // with seccomp: no new processes or threads
-  bool deny_open = false;   // with seccomp: no file may be opened for writing
-  bool loopback = false;    // with no_network: bring up the loopback of the empty network
-  // Root keeps its capabilities, because the counters of a GPU may need them. There is then no user
-  // namespace, and the grade is at most partial.
+  bool namespaces = false;  // new user, mount, pid, ipc and uts namespaces
+  bool no_network = false;  // a new network namespace without interfaces
+  bool seccomp = false;     // deny ptrace, mount, bpf, ...; with no_network, also sockets
+  bool deny_fork = false;   // needs seccomp: deny new processes and threads
+  bool deny_open = false;   // needs seccomp: deny opening files for writing
+  bool loopback = false;    // needs no_network: enable the loopback interface
+  // If cutegen runs as root, the child keeps root's capabilities, because reading a GPU's counters
+  // may need them. The child then has no user namespace, and the grade is at most `partial`.
   bool keep_capabilities = false;
 };
 
 struct Grade {
-  // "namespaces", "network", "seccomp" and "rlimits", if requested; "bubblewrap" and "cgroup", if
-  // in use; "capabilities": false if root keeps them.
+  // Whether each protection is in effect. Keys: "namespaces", "network", "seccomp" and "rlimits" if
+  // requested; "bubblewrap" and "cgroup" if used; "capabilities" with the value false if root keeps
+  // them.
   std::map<std::string, bool> held;
-  Protection label = Protection::none;  // full: everything requested
-  std::string missing;                  // why some protection is missing
+  Protection label = Protection::none;  // full: all requested protections are in effect
+  std::string missing;                  // why a protection is missing
 };
 
-// Who creates the namespaces. automatic: $CUTEGEN_SANDBOX ("own" or "bubblewrap"), else the one
-// that works better.
+// Selects who creates the namespaces: cutegen (own) or bubblewrap. automatic: as $CUTEGEN_SANDBOX
+// says ("own" or "bubblewrap"); otherwise own for root and bubblewrap for other users, if it works.
 enum class Driver { automatic, own, bubblewrap };
 
 struct SpawnSpec {
   std::vector<std::string> argv;
   std::vector<std::string> env;          // "NAME=value", the whole environment
-  std::string cwd;                       // empty: / in a mount view, else the caller's folder
+  std::string cwd;                       // empty: / with namespaces, else the caller's folder
   std::vector<std::string> readable;     // paths that stay visible even below the private /tmp
-  std::vector<std::pair<int, int>> fds;  // (our number, the child's number); stdin is /dev/null
-  bool capture_stderr = true;            // else the child inherits it
+  std::vector<std::pair<int, int>> fds;  // (caller's number, child's number); stdin is /dev/null
+  bool capture_stderr = true;            // false: the child inherits the caller's stderr
   Limits limits;
   Isolation isolation;
-  bool required = false;  // fail unless the whole isolation is in effect
+  bool required = false;  // return an error unless all of `isolation` is in effect
   Driver driver = Driver::automatic;
 };
 
@@ -90,8 +93,8 @@ class Child {
   pid_t pid() const;
   bool running();
   Result<ExitStatus> wait(const Context& ctx);
-  void kill();                     // sends SIGKILL to the group, then reaps
-  std::string error_text() const;  // captured stderr, last 64 KiB, sanitised
+  void kill();                     // kills the child's process group and reaps the child
+  std::string error_text() const;  // the last 64 KiB of captured stderr, sanitised
   const Grade& grade() const;
 
  private:
@@ -103,10 +106,10 @@ class Child {
 Result<Child> spawn(const SpawnSpec& spec);
 // Applies limits and the seccomp part of `isolation` to the calling process.
 Grade harden_self(const Limits& limits, const Isolation& isolation);
-// The protection that spawn achieves on this machine (runs a probe child once).
+// Returns the protection that spawn achieves on this machine. The first call runs a test child.
 Grade probe();
-// The caller's environment without keys, tokens and loader variables. It keeps a fixed list: PATH,
-// HOME, LANG, TMPDIR, CUDA_* and a few more.
+// Returns the caller's environment without secrets and loader variables: only PATH, HOME, LANG,
+// TMPDIR, CUDA_* and a few more.
 std::vector<std::string> scrubbed_environment();
 
 }  // namespace cutegen::sandbox

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error of an output as a whole: its root mean square (RMS), its bias, and the limits of both.
+// The error of an output as a whole: the root mean square (RMS) and the bias of its elements'
+// errors, and the limits of RMS and bias.
 //
-// Contract: each element's error counts in units of its own scale (Expected::unit), so that errors
+// Contract: each element's error is divided by the element's scale (Expected::unit), so that errors
 // of large elements do not hide errors of small ones. The bias is the mean error in the direction
-// of the truth: a constant factor of 1.01 is pure bias. Both limits follow from the native
-// reference and from a sequential sum in the arithmetic of the math mode. In measurements, accurate
-// sums stay below 2.5 times the larger of the two errors, while tf32, two-product splits and sums
-// without promotion exceed it. docs/evaluation.md, "Tolerance", gives the reasons.
+// of the truth: a factor of 1.01 on all elements is pure bias. The limits follow from the errors of
+// two references: the native reference (PyTorch in the task's dtypes), and a sequential sum in the
+// arithmetic of the math mode. In measurements, accurate sums stayed below 2.5 times the larger of
+// these two errors. Products in tf32, splits into two products, and sums without promotion exceeded
+// it. docs/evaluation.md, "Tolerance", gives the reasons.
 //
 // Example:
 //   AggregateLimits l = aggregate_limits(rule, {native, sequential, floor}, independent_errors);
@@ -23,7 +25,7 @@ namespace cutegen {
 
 struct ToleranceRule;
 
-// Accumulates the errors of elements, each in units of its scale.
+// Accumulates the errors of elements, each divided by the element's scale.
 class AggregateError {
  public:
   void add(double error_in_units, double truth) {
@@ -32,7 +34,7 @@ class AggregateError {
     signed_ += truth < 0 ? -error_in_units : error_in_units;
   }
   AggregateError() = default;
-  // For sums that the GPU has computed.
+  // Takes the count and the sums that a GPU has computed.
   AggregateError(int64_t count, double squares, double signed_sum)
       : count_(count), squares_(squares), signed_(signed_sum) {}
 
@@ -45,14 +47,15 @@ class AggregateError {
   double squares_ = 0, signed_ = 0;
 };
 
-// The bias, relative to the truth, that a float32 product of three tf32 products may have. Tensor
-// cores truncate their sums: if one term dominates a short sum, the result ends up to 3.5 float32
-// roundings below the truth (docs/evaluation.md, "The output as a whole").
+// The permitted relative bias of a float32 matrix product that is computed from three tf32
+// products. Tensor cores truncate sums instead of rounding them. If one term dominates a short sum,
+// the result is up to 3.5 float32 roundings below the truth (docs/evaluation.md, "The output as a
+// whole").
 inline constexpr double kTruncation = 4 * 0x1p-23;
 
-// The errors of accurate implementations on one set.
+// The errors of accurate implementations on one input set.
 struct HonestErrors {
-  AggregateError native, sequential;  // sequential: count() is 0 if no sequential sum was computed
+  AggregateError native, sequential;  // sequential.count() is 0 if that sum is unknown
   double floor_rms = 0;               // the RMS error that rounding of inputs and result can cause
   double floor_bias = 0;              // the bias that truncation of a float32 sum can cause
 };
@@ -63,8 +66,8 @@ struct AggregateLimits {
   bool apply = false;
 };
 
-// How many independent errors an output holds. The bias uses a smaller count, because a few slices
-// may look independent by chance.
+// The number of independent errors in an output, for the RMS and for the bias. The bias uses a
+// smaller number, because a few slices may look independent by chance.
 struct Independent {
   double rms = 1, bias = 1;
 };
@@ -72,23 +75,23 @@ struct Independent {
 AggregateLimits aggregate_limits(const ToleranceRule& rule, const HonestErrors& honest,
                                  Independent independent);
 
-// Counts errors that share a cause (the sum of a row, the statistics of a channel) as one. If the
-// elements of each slice along an axis share a cause, the means of the slices vary more than means
-// of independent elements would. Then each slice counts as one independent error.
+// Estimates how many errors are independent. Elements that depend on the same row sum or channel
+// statistics share an error. If the elements of each slice along an axis share an error, the means
+// of the slices vary more than means of independent elements. Each slice then counts as one error.
 Independent independent_errors(std::span<const double> errors_in_units, const Shape& shape);
-// The slices with by far the largest reference errors, which would otherwise decide the error of
-// the whole output. For example, the mean of a row that lies 200 below the others is less accurate.
-// worst_slices() picks a tenth of the slices (at least one of at least four) along the axis whose
-// slices differ most, or none if no axis shows shared causes. The element at i lies in slice i /
-// inner % size.
+// The slices whose reference errors are so large that they would decide the error of the whole
+// output. For example, the mean of a row is less accurate if its values are 200 below all others.
+// worst_slices() picks a tenth of the slices along the axis whose slices differ most. It picks at
+// least one slice, but none if there are fewer than four or if no axis has slices with shared
+// errors. Element i is in slice i / inner % size.
 struct WorstSlices {
   size_t inner = 1, size = 1;
-  std::vector<uint8_t> worst = {};  // by slice
+  std::vector<uint8_t> worst = {};  // one flag per slice
   bool has(size_t element) const { return !worst.empty() && worst[element / inner % size] != 0; }
 };
 WorstSlices worst_slices(std::span<const double> native, std::span<const double> sequential,
                          const Shape& shape);
-// An estimate from the shape alone (the shortest axis), if there are no errors to analyse.
+// Estimates the number from the shape alone (its shortest axis), for callers without errors.
 Independent independent_errors(const Shape& shape);
 
 }  // namespace cutegen

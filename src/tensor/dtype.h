@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element types of tensors, with PyTorch's semantics.
 //
-// Contract: names are as in plan.json ("f32", "bf16", "i64", "bool"); torch_name gives PyTorch's
-// name ("float32"). Example: dtype_from_name("bf16").value() == DType::bf16.
+// Contract: to_string() gives the names of plan.json ("f32", "bf16", "i64", "bool"), and
+// torch_name() gives PyTorch's names ("float32"). Example: dtype_from_name("bf16").value() ==
+// DType::bf16.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +37,10 @@ size_t size_of(DType dtype);          // bytes of one element
 const char* to_string(DType dtype);   // "f32"
 const char* torch_name(DType dtype);  // "float32"
 bool is_floating(DType dtype);
-Result<DType> dtype_from_name(std::string_view name);  // accepts both names
+Result<DType> dtype_from_name(std::string_view name);  // a name of plan.json or of PyTorch
 
 using Shape = std::vector<int64_t>;
-// The product of the sizes. A negative size or an overflow of int64 is an error.
+// Returns the number of elements. A negative size or an overflow of int64 is an error.
 Result<int64_t> element_count(const Shape& shape);
 std::string to_string(const Shape& shape);  // "[4096, 128]"
 

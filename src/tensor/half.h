@@ -23,19 +23,20 @@ uint16_t float_to_bf16(float value);
 
 double load_double(DType dtype, const std::byte* at);
 void store_double(DType dtype, double value, std::byte* at);
-// Converts a whole array. Both spans have the same number of elements.
+// These convert an array. `from` and `to` must have the same number of elements.
 void to_double(DType dtype, std::span<const std::byte> from, std::span<double> to);
 void from_double(DType dtype, std::span<const double> from, std::span<std::byte> to);
 
 double keep_mantissa(double value, int bits);
-// The value that a dtype holds after rounding: round_to(f16, 1e9) is infinity.
+// Rounds a value to a dtype: round_to(f16, 1e9) is infinity.
 double round_to(DType dtype, double value);
-double smallest_normal(DType dtype);  // floating dtypes
+double smallest_normal(DType dtype);  // for floating-point dtypes only
 double smallest_subnormal(DType dtype);
-// An absolute error that always passes, because hardware and PyTorch's compiled kernels flush
-// subnormal results of f32 and bf16. In narrower dtypes, subnormal numbers matter.
+// Returns an absolute error that every comparison accepts, because hardware and PyTorch's compiled
+// kernels flush subnormal results to zero in f32 and bf16. Narrower dtypes need their subnormal
+// numbers.
 double flush_error(DType dtype);
 double largest_finite(DType dtype);
-double half_ulp(DType dtype);  // relative: 2^-24 for f32
+double half_ulp(DType dtype);  // relative to the value: 2^-24 for f32
 
 }  // namespace cutegen

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Describes what the wrong elements of an output have in common: rows, columns, tiles, the tail.
 //
-// Contract: uses positions only, never values of the truth. It views the shape as rows (all
-// dimensions but the last) and columns. Returns the first description that fits, the most specific
-// first; "scattered" if none fits. Example: "columns from 96 on", "the last 3 elements".
+// Contract: the description depends only on the positions of wrong elements, never on values of the
+// truth. Columns are indices in the last dimension; rows are indices in all other dimensions
+// together. describe_pattern() returns the most specific description that fits, or "scattered".
+// Example: "columns from 96 on", "the last 3 elements".
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@
 namespace cutegen {
 
 std::string describe_pattern(const Judgement& judgement, const Shape& shape);
-// Coordinates of the first `most` wrong elements.
+// Returns the coordinates of at most `most` wrong elements, in order of position.
 std::vector<std::vector<int64_t>> first_wrong(const Judgement& judgement, const Shape& shape,
                                               size_t most);
 

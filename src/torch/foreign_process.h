@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// ForeignProcess: the sandboxed Python child of a ForeignWorker, and its exchanges of messages.
+// ForeignProcess: the sandboxed Python process that runs a third-party solution for a
+// `ForeignWorker`, and the messages to and from this process.
 //
-// Contract: spawn() starts a child in the sandbox. ask() checks the form of every reply, because
-// the solution may have written it. ask() stops a child that hangs, dies or breaks the protocol,
-// and its reply says so. The destructor removes the child's folder.
+// Contract: spawn() starts the child process in the sandbox. ask() checks the form of every reply,
+// because the solution may have written the reply. If the child hangs, dies or breaks the protocol,
+// ask() stops it and returns a ForeignReply that says so. The destructor removes the child's
+// folder.
 //
 // Example: CG_CHECK(process.spawn()); CG_TRY(Json hello, process.greet(ctx, message));
 //   CG_TRY(ForeignReply reply, process.ask(ctx, request, limit));
@@ -19,7 +21,7 @@
 
 namespace cutegen::torch {
 
-// On a GPU, the child installs the filter itself after the driver has started.
+// On a GPU, the child starts the driver first and then installs the seccomp filter itself.
 inline constexpr sandbox::Isolation kForeignIsolation{
     .namespaces = true, .no_network = true, .seccomp = true};
 
@@ -31,7 +33,8 @@ class ForeignProcess {
   ForeignProcess(const ForeignProcess&) = delete;
 
   Result<void> spawn();
-  // Returns the child's reply to the first message. The Error says how to start the child.
+  // Sends the first message and returns the child's reply. If the child did not start, the Error
+  // gives the remedy.
   Result<Json> greet(const Context& ctx, const Json& hello);
   Result<ForeignReply> ask(const Context& ctx, const Json& request, Nanoseconds limit,
                            std::span<const int> descriptors = {});

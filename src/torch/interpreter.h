@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the Python that runs the workers and their script, and shortens the last message of a
-// worker that died.
+// Finds the Python interpreter and the script of the torch workers, and shortens the last message
+// of a worker that died.
 //
-// Contract: the interpreter is `asked`, else $CUTEGEN_PYTHON, the project's venv, or python3 on
-// PATH. Private to torch.
+// Contract: find_interpreter() returns the first of these that is set or exists: `asked`,
+// $CUTEGEN_PYTHON, the project's venv, python3 on PATH. Only the module torch includes this file.
 //
 // Example: CG_TRY(std::string python, find_interpreter(options.python));
 #pragma once
@@ -16,12 +16,13 @@
 namespace cutegen::torch {
 
 Result<std::string> find_interpreter(const std::string& asked);
-// `asked`, else the shipped python/cutegen_worker.
+// Returns `asked` or, if that is empty, the installed python/cutegen_worker.
 Result<std::filesystem::path> find_worker(const std::filesystem::path& asked);
-// The last line that is not blank, with limited length.
+// Returns the last line that is not blank, shortened to a limit.
 std::string last_line(const std::string& text);
 
-inline constexpr size_t kQuoted = 400;  // the most bytes of a process's message that an error shows
+// errors quote at most so much of a process's message, in bytes
+inline constexpr size_t kQuoted = 400;
 
 inline constexpr const char* kThreadNames = "cutegen-thread-names.so";
 

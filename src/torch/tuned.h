@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// TunedTimes: the times that max-autotune measured, shared by the torch workers of one suite on one
-// GPU.
+// TunedTimes: kernel times that torch.compile's max-autotune measured, shared by all torch workers
+// that time one suite of tasks on one GPU.
 //
-// Contract: a tree of times, {operator: {inputs: {precision: {hash of a kernel's text: ms}}}}. A
-// worker reports its times after a build; the next build receives all known times and measures none
-// of these kernels again. If several workers report a kernel, the first time is kept. add() ignores
-// malformed entries and those beyond its limits, so a task file can at worst make other tasks of
-// its suite choose slow kernels. Thread-safe.
+// Contract: all() has the form {operator: {inputs: {precision: {hash of a kernel's text: ms}}}}. A
+// worker reports its times after a build. The next build receives all known times and does not
+// measure these kernels again. If several workers report a kernel, the first time counts. add()
+// ignores malformed entries and entries beyond its limits. A malicious task file can only make
+// other tasks of the suite choose slow kernels. Thread-safe.
 //
 // Example: TunedTimes t; t.add(reply["tuned"]); request["tuned"] = t.all();
 #pragma once

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// TorchWorker: client of the Python child that understands PyTorch task files.
+// TorchWorker: client of the Python process that loads and runs PyTorch task files.
 //
-// Contract: one child in the user's interpreter, sandboxed (no network, scrubbed environment,
-// limits). The worker restarts a child that hangs or dies. If a task file raises, exits or never
-// returns, the user error has the last line of its traceback and the place in the file. describe()
-// never allocates the official tensors, because it uses fake tensors. make_set() runs the module
-// for one shape and input distribution ("family"). With a `device`, the child first starts CUDA on
-// it. Before it sees a task, it gives up the right to open files for writing and to start programs.
-// A torch without CUDA is a world error.
+// Contract: one sandboxed child process runs the user's Python interpreter without network, with a
+// scrubbed environment and resource limits. The worker restarts a child that hangs or dies. If a
+// task file raises, exits or never returns, the user error has the last line of the traceback and
+// the place in the task file. describe() uses fake tensors, so it allocates no tensor of the
+// official shape. make_set() runs the module for one shape and one input distribution ("family").
+// If `device` is set, the child first starts CUDA on this device. Before the child loads a task, it
+// gives up the right to open files for writing and to start programs. If PyTorch has no CUDA,
+// open() returns a world error.
 //
 // Example:
 //   CG_TRY(auto w, TorchWorker::open({})); CG_TRY(Task t, w->describe(ctx, "relu.py", {}));
@@ -34,21 +35,21 @@ struct TorchWorkerOptions {
   std::string python;            // default: $CUTEGEN_PYTHON, the project's venv, python3
   std::filesystem::path script;  // default: the shipped python/ folder
   Nanoseconds call_timeout = std::chrono::seconds(60);
-  Nanoseconds start_timeout = std::chrono::seconds(60);  // allows for a cold disk under load
+  Nanoseconds start_timeout = std::chrono::seconds(60);  // long enough for a slow, cold disk
   int64_t memory_bytes = int64_t{16} << 30;
-  bool require_sandbox = false;  // an error unless the full protection is in effect
-  std::string device;            // "cuda:0": the child uses this GPU; empty: no GPU
-  bool compiles = false;         // the child may start compilers, so it has no seccomp filter
-  int compile_threads = 8;       // for torch.compile
-  // Descriptor of the GPU's lock file; the child locks it while it times.
+  bool require_sandbox = false;  // fail if any protection is missing
+  std::string device;            // the child's GPU, "cuda:0"; empty: no GPU
+  bool compiles = false;         // the child may start compilers; it then has no seccomp filter
+  int compile_threads = 8;       // number of torch.compile's threads
+  // Descriptor of the GPU's lock file. The child locks the file while it times.
   int slot = -1;
-  // The child uses the lock only until its baselines are open; then the caller locks.
+  // If set, the child locks the file only while it opens baselines. Later, the caller locks it.
   bool slot_for_opening = false;
-  std::shared_ptr<TunedTimes> tuned;  // shares compile-max's measured times between workers
+  std::shared_ptr<TunedTimes> tuned;  // max-autotune's times, shared by several workers
 };
 
-// How to run the task's module on a GPU. `target` of a callable: MODULE:CALLABLE, which takes the
-// same inputs.
+// A baseline to run on a GPU. For kind `callable`, `target` is MODULE:CALLABLE, a function that
+// takes the module's inputs.
 struct BaselineWanted {
   BaselineKind kind = BaselineKind::eager;
   std::string target = {};
@@ -56,36 +57,38 @@ struct BaselineWanted {
 };
 void fields(Fields& v, BaselineWanted& wanted);
 struct BaselineOpened {
-  std::string why;  // why it is not open; empty if it is
-  double far = 0;   // largest difference from eager's result / eager's largest value
+  std::string why;  // why the baseline could not be opened; else empty
+  double far = 0;   // largest difference from eager's result, divided by eager's largest value
 };
 
 struct DescribeOptions {
   bool shrink = true;                // add small and odd shapes
-  int64_t small_elements = 1 << 17;  // limit of a small shape's elements, over all tensors
-  std::vector<std::vector<std::pair<std::string, int64_t>>> user_shapes;  // constants by name
-  AskedAccuracy asked = {};  // must not contradict the side file
+  int64_t small_elements = 1 << 17;  // a small shape has at most so many elements in all tensors
+  // for each shape: values of named constants
+  std::vector<std::vector<std::pair<std::string, int64_t>>> user_shapes;
+  AskedAccuracy asked = {};  // the user's accuracy, see AskedAccuracy
 };
 
-// A task at sizes that the caller chooses: the official value of every size that may vary, and a
-// `derived` shape for each wanted set of constants. A shape is nullopt if the module does not run
-// with these constants, or runs other operators.
+// The reply of describe_shapes(). `sizes` has every constant that may vary, with its value at the
+// official shape. `shapes` has one shape of kind `derived` per wanted combination of constants. A
+// shape is nullopt if the module does not run with these constants, or then runs other operators.
 using ShapeConstants = std::vector<std::pair<std::string, int64_t>>;
 struct DescribedShapes {
   ShapeConstants sizes;
   std::vector<std::optional<ShapeCase>> shapes;
 };
 
-// The parts of a set. The last three are in f64.
+// Values of TensorSlot::part. truth, sensitivity and sequential are in f64.
 namespace part {
-inline constexpr const char *value = "value",  // inputs and parameters
+inline constexpr const char *value = "value",  // values of inputs, parameters and buffers
     *native = "native", *truth = "truth", *sensitivity = "sensitivity",
-                            // Sequential sums, if they do not take too long.
+                            // Results of sequential sums. Missing if computing them takes too long.
                                               *sequential = "sequential";
 }
 
-// One set of values: initial inputs, parameters and buffers, native outputs, float64 truth, and the
-// sensitivity of each output (tensor/compare.h). Tensors are contiguous, at multiples of 256 bytes.
+// The tensors of one input set: inputs, parameters and buffers before the call, native outputs,
+// float64 truth, and the sensitivity of each output element (tensor/compare.h). Tensors are
+// contiguous; offsets are multiples of 256 bytes.
 struct TensorSlot {
   std::string name;  // the task's tensor name
   std::string part;  // part::value, ...
@@ -99,16 +102,16 @@ struct TensorSet {
   size_t bytes = 0;
   std::vector<TensorSlot> slots;
   std::vector<std::string> notes;  // "float64 does not run: ..."
-  uint64_t model_seed = 0;         // seed of the module; 0: unknown
-  bool as_made = false;            // the family changed no input, so the set equals one of "made"
+  uint64_t model_seed = 0;         // seed for building the module; 0 if unknown
+  bool as_made = false;            // the inputs equal those of the family "made"
 };
 
-// A few rows (and columns) of the official shape whose truth can be computed alone: `count` of `of`
-// indices along each axis. If inputs and parameters repeat an excerpt along its axes, the outputs
-// repeat, too.
+// An excerpt: a few rows (and columns) of the official shape whose truth can be computed
+// separately. It has `count` of the `of` indices along each axis. If inputs and parameters repeat
+// the excerpt's values along its axes, the outputs repeat, too.
 struct ExcerptAxis {
   int64_t of = 0, count = 0;
-  std::map<std::string, int> dims;  // each tensor with this axis, and its dimension
+  std::map<std::string, int> dims;  // the axis as a dimension of each tensor that has it
 };
 struct Cut {
   std::string tensor;
@@ -116,21 +119,21 @@ struct Cut {
   int64_t count = 0;
 };
 struct Excerpt {
-  ShapeCase shape;  // a shape of kind `official` with the excerpt's sizes
+  ShapeCase shape;  // kind `official`, but with the excerpt's sizes
   std::vector<ExcerptAxis> axes;
-  std::vector<Cut> cuts;  // tensors that are drawn in full and then cut
+  std::vector<Cut> cuts;  // tensors that the worker draws in full and then cuts
 };
 
-// GPU memory that the caller owns, and where the worker writes each part: "value", "native",
-// "truth" (f64), "margin" (f64, float outputs only: the larger of the sensitivity and the native
-// error among the elements of nearest magnitude).
+// GPU memory that the caller owns, and the tensors that the worker writes to it. The parts are
+// "value", "native", "truth" (f64) and, for floating-point outputs, "margin" (f64). A margin is the
+// larger of the element's sensitivity and the native error among the elements of nearest magnitude.
 struct GpuMemory {
   int descriptor = -1;
   size_t bytes = 0;
 };
 struct GpuTensor {
-  TensorSlot tensor;  // the tensor's offset is relative to the memory
-  size_t memory = 0;  // index of the memory
+  TensorSlot tensor;  // its offset is relative to the start of the memory
+  size_t memory = 0;  // index of its GpuMemory
 };
 void fields(Fields& v, GpuTensor& tensor);
 
@@ -143,44 +146,46 @@ class TorchWorker {
   virtual Result<DescribedShapes> describe_shapes(const Context& ctx, const Task& task,
                                                   const std::vector<ShapeConstants>& wanted) {
     (void)ctx, (void)task, (void)wanted;
-    return DescribedShapes{};  // this worker derives no shapes
+    return DescribedShapes{};  // default: the worker derives no shapes
   }
-  // family: "made" (the task's own get_inputs), "signed", "heavy", "outliers", "special" or
-  // "extremes". seed: 64 secret bits.
+  // Draws inputs from the distribution `family` and computes the expected outputs. "made" calls the
+  // task's get_inputs(); the others are "signed", "heavy", "outliers", "special" and "extremes".
+  // The seed is secret.
   virtual Result<TensorSet> make_set(const Context& ctx, const Task& task, const ShapeCase& shape,
                                      const std::string& family, uint64_t seed) = 0;
-  // `unsupported` if the task has no excerpt that is small enough.
+  // Finds an excerpt. Returns the error `unsupported` if no excerpt is small enough.
   virtual Result<Excerpt> plan_excerpt(const Context& ctx, const Task& task);
-  // Like make_set. `unsupported` if the values show that the axes are not independent.
+  // Like make_set(), for an excerpt. Returns `unsupported` if the values show that the rows are not
+  // independent.
   virtual Result<TensorSet> make_excerpt(const Context& ctx, const Task& task,
                                          const Excerpt& excerpt, const std::string& family,
                                          uint64_t seed);
-  // Makes a set on the worker's GPU, in the caller's memory, and returns the notes. If the set does
-  // not fit the GPU, the error is `unsupported` and has the figures.
+  // Like make_set(), but on the worker's GPU and in the caller's GPU memory. Returns the set's
+  // notes. If the set does not fit, the error is `unsupported` and names the sizes.
   virtual Result<std::vector<std::string>> fill(const Context& ctx, const Task& task,
                                                 const ShapeCase& shape, const std::string& family,
                                                 uint64_t seed, const std::vector<GpuMemory>& memory,
                                                 const std::vector<GpuTensor>& slots) = 0;
   // Builds the module and its inputs on the GPU and runs each baseline a few times. Returns one
-  // result for each.
+  // result per baseline.
   virtual Result<std::vector<BaselineOpened>> open_baselines(
       const Context& ctx, const Task& task, const ShapeCase& shape,
       const std::vector<BaselineWanted>& wanted) = 0;
-  // Adds a baseline to the open module, for example one that takes long to build. Nothing is open
-  // in a worker that died or hung.
+  // Adds a baseline to the module that open_baselines() built, for example one that compiles
+  // slowly. If the child died or hung, the caller must call open_baselines() again.
   virtual Result<BaselineOpened> add_baseline(const Context& ctx, const BaselineWanted& wanted) = 0;
-  // Frees the GPU memory. Returns an error if the worker's CUDA is broken.
+  // Frees the module's GPU memory. Returns an error if CUDA no longer works in the child.
   virtual Result<void> close_baselines(const Context& ctx) = 0;
-  // Runs an open baseline once on the values in the caller's memory (part "value": inputs,
-  // parameters and buffers by the task's names), and writes its outputs there (part "output"). The
-  // module keeps these values.
+  // Runs an open baseline once on values in the caller's memory (part "value": inputs, parameters
+  // and buffers), and writes the outputs to that memory (part "output"). Afterwards, the module
+  // still has these values.
   virtual Result<void> run_baseline(const Context& /*ctx*/, const Task& /*task*/,
                                     BaselineKind /*kind*/, const std::vector<GpuMemory>& /*memory*/,
                                     const std::vector<GpuTensor>& /*slots*/) {
     return unsupported_error("this worker does not run baselines on given values");
   }
-  // Returns the times of `samples` runs in ns. mode: "cold", "warm", "graph", "call"
-  // (device/device.h).
+  // Runs an open baseline `samples` times and returns the times in ns. core/time_mode.h explains
+  // the modes.
   virtual Result<std::vector<double>> time_baseline(const Context& ctx, BaselineKind kind,
                                                     TimeMode mode, int samples) = 0;
   virtual std::string version() const = 0;          // "torch 2.13.0, Python 3.11"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// EvaluatorClient: how the engine and the command line talk to the evaluator process.
+// EvaluatorClient: the interface of the evaluator process for the engine and the command line.
 //
-// Contract: starts cutegen-evaluator as a child process and restarts it if it dies. After a restart
-// it repeats the unfinished evaluation, at most twice; then the verdict is `aborted`. All calls
-// block until they finish or the Context ends. Destroying the client ends the child and every
-// process below it.
+// Contract: start() starts cutegen-evaluator as a child process. If the child dies, the client
+// starts it again and repeats the unfinished evaluation, at most twice; then the verdict is
+// `aborted`. All calls block until they finish or the Context ends. The destructor ends the child
+// and all its descendants.
 //
 // Example:
 //   CG_TRY(auto e, EvaluatorClient::start(ctx, {.device = "sim:h200"}));
@@ -35,51 +35,56 @@ namespace cutegen::eval {
 
 struct EvaluatorOptions {
   DeviceName device;
-  std::string python;  // empty: default
+  std::string python;  // empty: the default interpreter
   bool require_sandbox = false;
   bool use_cache = true;
   int runner_threads = 0;  // 0: all cores
-  // Tasks that stay open at once; the evaluator closes the least recently used one first.
+  // How many tasks may be open at once. To open another, the evaluator closes the least recently
+  // used one.
   int tasks = 1;
-  int sharing = 1;      // evaluators that share the device and divide its memory
-  bool suites = false;  // measure suites of baselines, and do nothing else
-  // Parse CuTe's headers while the torch worker describes the task, for the first program.
+  int sharing = 1;      // number of evaluators that share the device's memory
+  bool suites = false;  // only measure suites of baselines
+  // Let the compile server parse CuTe's headers for the first program while the torch worker
+  // describes the task.
   bool read_cute_ahead = true;
-  // A key of the programs to expect. If one of them was compiled before, the evaluator does not
-  // parse CuTe ahead. Empty: unknown.
+  // Identifies the programs that the caller will send. If one of them has compiled before, the
+  // evaluator does not parse CuTe's headers ahead. Empty if unknown.
   std::string programs = {};
   std::string log_level;
 };
 
-// The degenerate solutions that pass on some of the task's inputs, and whether the task is
-// admitted.
+// Whether the evaluator admits a task: whether each degenerate solution (zeros, a copy of an input,
+// ...) fails on at least one input set.
 struct Admission {
   bool admitted = false;
   int lazy_answers_tried = 0;
   std::vector<std::string>
-      passing;  // "copy of x passes family 'made'", with the families that catch it
-  std::vector<std::string> families;  // the input families in use
+      // degenerate solutions that pass on some inputs: "copy of x passes family 'made'", and where
+      // they fail
+      passing;
+  std::vector<std::string> families;  // the input distributions in use
   std::string remark;
-  bool precision_tells = true;  // every lower-precision solution fails on some input set; not sent
-  // The inputs of a degenerate solution that passes everywhere; not sent.
+  bool precision_tells = true;  // comparing values detects every lower-precision solution; not sent
+  // The inputs that a degenerate solution reads if it passes on all input sets; not sent.
   std::optional<std::vector<std::string>> reads = std::nullopt;
 };
 
 struct OpenedTask {
   Task task;
   Admission admission;
-  double floor_ns = 0;  // lower bound at the official shape: no correct program is faster
+  double floor_ns = 0;  // no correct program is faster at the official shape
   RooflineBound floor_bound_by = RooflineBound::memory;
   std::string toolchain, torch, device;
-  std::string gpu, driver;  // gpu: "h200" (a file of gpus/); driver: empty on a simulator
-  std::string product;      // what the driver calls the GPU: "NVIDIA H200"
-  // On a GPU: the tool that reads its hardware counters, or why no tool can.
+  std::string gpu, driver;  // gpu: a file name in gpus/, "h200"; driver: empty on a simulator
+  std::string product;      // the driver's name of the GPU: "NVIDIA H200"
+  // On a GPU: the tool that reads hardware counters, or the reason if no tool can read them.
   std::string counters;
   SandboxGrade sandbox;
-  // reachable_ns: how long a copy of the least bytes takes. roofline_ns: an estimate for the
-  // operations as written. 0: an older version wrote the record; its floor_ns is its roofline.
+  // reachable_ns: time to copy the least bytes that a program must move. roofline_ns: estimate for
+  // the operators as written. Both are 0 in records of older versions, in which floor_ns is the
+  // roofline.
   double reachable_ns = 0, roofline_ns = 0;
-  // If the task is a CUDA kernel: the kernel as a program (eval/source/start_program.h).
+  // If the task is a CUDA kernel: the kernel as a program, with which the run begins.
   std::optional<KernelProgram> start = std::nullopt;
 };
 
@@ -87,10 +92,10 @@ struct EvaluateRequest {
   KernelProgram program;
   Rung up_to = Rung::timing;
   bool profile = false;
-  // On a GPU: time the program alternately with this one, whose verdict was `correct`.
+  // On a GPU: another correct program, which the evaluator times alternately with `program`.
   std::optional<KernelProgram> against = std::nullopt;
-  std::string task = {};             // id of an open task; empty: the one that was opened last
-  std::vector<TestCase> tests = {};  // proposed tests, in addition to the evaluator's own
+  std::string task = {};             // id of an open task; empty: the last opened task
+  std::vector<TestCase> tests = {};  // additional tests that a model proposes
 };
 
 // Times a program against its baselines in fresh processes; see eval/judge/certify.h.
@@ -106,11 +111,10 @@ struct CertifyRequest {
   std::string task = {};
 };
 
-// Times the baselines of an open task one after the other, without a program; see
-// eval/baselines/baselines.h.
+// Times the baselines of an open task, without a program; see eval/baselines/baselines.h.
 struct BaselinesRequest {
   std::vector<torch::BaselineWanted> baselines = {{.kind = BaselineKind::eager}};
-  double build_seconds = 60;  // limit for opening one baseline
+  double build_seconds = 60;  // time limit for building one baseline
   std::string task = {};
 };
 
@@ -118,7 +122,7 @@ struct BaselinesRequest {
 struct ForeignRequest {
   torch::ForeignFile answer;
   Rung up_to = Rung::timing;
-  double seconds = 300;  // limit for importing it, including builds; each call may take 60 s
+  double seconds = 300;  // time limit of import and builds; a call may take 60 s
   std::string task = {};
 };
 
@@ -128,10 +132,11 @@ class EvaluatorClient {
                                                         EvaluatorOptions options);
   virtual ~EvaluatorClient() = default;
   virtual Result<OpenedTask> open_task(const Context& ctx, const std::filesystem::path& file) = 0;
-  // Like open_task(), but with the accuracy that the user requests.
+  // Like open_task(), with the user's accuracy settings.
   virtual Result<OpenedTask> open_task_as(const Context& ctx, const std::filesystem::path& file,
                                           const AskedAccuracy& asked);
-  // progress: called with short lines such as "compile", "correctness 3/9".
+  // The evaluator's progress calls `progress` with short lines such as "compile", "correctness
+  // 3/9".
   virtual Result<Verdict> evaluate(
       const Context& ctx, const EvaluateRequest& request,
       const std::function<void(const std::string&)>& progress = {}) = 0;
@@ -143,12 +148,12 @@ class EvaluatorClient {
   virtual Result<std::vector<BaselineTime>> time_baselines(
       const Context& ctx, const BaselinesRequest& request,
       const std::function<void(const std::string&)>& progress = {});
-  // Only if the evaluator was started with `suites`. After a restart, the evaluator measures the
-  // tasks that have no final row.
+  // Needs an evaluator with the option `suites`. If the evaluator dies, a new one measures the
+  // tasks that have no final row yet.
   virtual Result<void> measure_suite(const Context& ctx, const SuiteRequest& request,
                                      const OnSuiteNews& news,
                                      const std::function<void(const std::string&)>& progress = {});
-  // Call it when the task will not be used again.
+  // Tells the evaluator that the caller needs the task no longer.
   virtual void close_task(const Context&, const std::string& /*id*/) {}
   virtual int pid() const = 0;
 };

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control kernels (tasks/control): cutegen's own programs whose times show how fast a GPU is
-// now.
+// Times the control kernels (tasks/control): fixed programs of cutegen whose times show how fast a
+// GPU runs at present.
 //
-// Contract: one control is bound by memory, one by arithmetic. The evaluator judges and times them
-// like any program and closes their tasks afterwards. If the evaluator already has a task open, it
-// must be able to keep two open. An incorrect control is an error of the environment.
+// Contract: one control kernel is limited by memory, the other by arithmetic. The evaluator judges
+// and times them like any program. time_controls() closes their tasks afterwards. If a task is open
+// already, EvaluatorOptions::tasks must be at least 2. If a control kernel is incorrect, the error
+// is one of the environment.
 //
 // Example: CG_TRY(auto controls, time_controls(ctx, *evaluator));
 #pragma once

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// EvaluatorProcess: the child process cutegen-evaluator. It answers one request at a time.
+// EvaluatorProcess: starts the child process cutegen-evaluator and exchanges messages with it. The
+// process answers one request at a time.
 //
-// Contract: start() ends the previous process, starts a new one and waits for its hello. If the
-// Context ends during ask(), the object stops the process, because nobody will read the reply.
+// Contract: start() ends the previous process, starts a new one and waits for its first message. If
+// the Context ends during ask(), ask() stops the process, because no caller will read the reply.
 //
 // Example: CG_CHECK(process.start(ctx, options));
 //   CG_TRY(auto reply, process.ask<protocol::EmptyReply>(ctx, type, request));
@@ -17,7 +18,7 @@
 
 namespace cutegen::eval {
 
-// Callbacks for the messages that precede a reply.
+// Callbacks for messages that arrive before the reply.
 struct ReplyListeners {
   std::function<void(const std::string&)> progress = {};
   OnSuiteNews news = {};
@@ -26,7 +27,7 @@ struct ReplyListeners {
 class EvaluatorProcess {
  public:
   Result<void> start(const Context& ctx, const EvaluatorOptions& options);
-  // Returns the reply to one request.
+  // Sends a request and returns the reply.
   template <class Reply, class Request>
   Result<Reply> ask(const Context& ctx, protocol::MessageType type, Request request,
                     const ReplyListeners& listeners = {}) {
@@ -34,10 +35,11 @@ class EvaluatorProcess {
            send_and_receive(ctx, type, protocol::message(type, std::move(request)), listeners));
     return protocol::body_of<Reply>(reply);
   }
-  // False before start() and after stop().
+  // True between start() and stop().
   bool connected() const { return bool(channel_); }
   bool running() { return connected() && child_.running(); }
-  // After the process closed its channel: waits until it ends, and says how it ended.
+  // Call it after the process has closed its channel. Waits for the process's end and describes it
+  // ("killed by SIGSEGV").
   std::string how_it_ends(const Context& ctx);
   void stop();
   int pid() const { return pid_; }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hint to an evaluator: the next programs will begin with the same text as this one.
+// A hint for the evaluator: the next programs will be edits of this program, so their sources begin
+// with the same text.
 //
-// Contract: an evaluator may ignore the hint, or prepare its compiler while it is idle
-// (toolchain.h). An evaluator that ignored it, or was restarted, compiles such programs from the
-// start. The call never waits for an evaluation.
+// Contract: an evaluator may compile the common text in advance while it is idle (toolchain.h), or
+// ignore the hint. If it ignored the hint or was restarted, it compiles the programs from the
+// beginning. The call never waits for an evaluation.
 //
 // Example: expect_children(*evaluator, ctx, {best.program, 8, task.id});
 #pragma once
@@ -19,7 +20,7 @@ struct ChildrenToCome {
   std::string task;  // id of an open task
 };
 
-// Implemented by clients that pass the hint on.
+// Interface of clients that send the hint to their evaluator.
 class TakesChildrenToCome {
  public:
   virtual ~TakesChildrenToCome() = default;
@@ -28,7 +29,8 @@ class TakesChildrenToCome {
 void expect_children(EvaluatorClient& evaluator, const Context& ctx,
                      const ChildrenToCome& children);
 
-// The compilations that the task's shapes need; empty if the program fails before it is compiled.
+// Returns the compilations that the program needs for all of the task's shapes. Empty if the
+// program fails before compilation.
 std::vector<toolchain::CompileRequest> compile_requests(const KernelProgram& program,
                                                         const Task& task,
                                                         const DeviceFacts& device);

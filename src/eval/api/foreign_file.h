@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds a third-party solution: a Python file, or a folder that has one and no plan.json.
+// Finds a third-party solution: a Python file, or a folder with one Python file and no plan.json.
 //
-// Contract: returns bounded UTF-8 text. A folder with plan.json has no solution; task.py never
-// counts as one. An unreadable .py file and a folder with several .py files are errors of the user.
+// Contract: find_foreign() returns nullopt for a folder with plan.json, and ignores task.py. The
+// text is valid UTF-8 of limited size. If a .py file is unreadable or a folder has several, the
+// result is a user error.
 //
 // Example: CG_TRY(auto answer, find_foreign("modelnew.py")); if (answer) judge(*answer);
 #pragma once
@@ -18,7 +19,7 @@ namespace cutegen::eval {
 Result<std::optional<torch::ForeignFile>> find_foreign(const std::filesystem::path& path);
 
 bool is_foreign(const Verdict& verdict);
-// "foreign:" and a hash of the file.
+// The program_id of a third-party solution: "foreign:" and a hash of the file.
 std::string foreign_id(const torch::ForeignFile& answer);
 
 }  // namespace cutegen::eval

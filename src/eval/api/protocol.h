@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol between engine and evaluator (schema cutegen.evaluator.v1): JSON forms.
+// The JSON messages between engine and evaluator (schema cutegen.evaluator.v1).
 //
-// Contract: both sides use the one list of fields of a message. The evaluator answers each request
-// with one reply of the same type, or {"error": ...}. Before the reply of a long request it may
-// send any number of messages of the types `progress` and `suite_news`. Readers ignore unknown
-// fields of a message, but not of the values in it. When the channel ends, the evaluator cancels
-// its work. docs/evaluation.md lists the fields.
+// Contract: engine and evaluator use the same fields() function for a message. The evaluator
+// answers each request with one reply of the same type, or with {"error": ...}. Before this reply,
+// it may send messages of the types `progress` and `suite_news`. A reader ignores unknown fields of
+// the message itself, but refuses unknown fields of objects inside the message. When the channel
+// closes, the evaluator cancels its work. docs/evaluation.md lists the fields.
 //
 // Example: channel.send(ctx, message(MessageType::close_task, CloseTask{id}));
 #pragma once
@@ -44,7 +44,7 @@ enum class MessageType {
   progress
 };
 Names<MessageType> enum_names(MessageType);
-// An error if the schema is another one, or if no message has this type.
+// Returns an error if the schema or the type is unknown.
 Result<MessageType> type_of(const Json& message);
 
 struct Hello {
@@ -60,7 +60,7 @@ struct OpenTask {
 struct OpenTaskReply {
   OpenedTask opened;
 };
-// A request about an open task; its id is request.task.
+// A request about an open task. In JSON, the task's id is outside the request.
 template <class Request>
 struct OnTask {
   Request request;
@@ -85,7 +85,7 @@ struct MeasureSuite {
   SuiteRequest request;
 };
 struct EmptyReply {};
-// A message before the reply to `suite`.
+// Message of the type `suite_news`, sent before the reply to `suite`.
 struct NewsMessage {
   SuiteNews news;
 };
@@ -112,7 +112,7 @@ void fields(Fields& v, OnTask<Request>& x) {
   v("request", x.request);
 }
 
-// Schema and type, and then the fields of the body.
+// A message in JSON: schema and type, then the fields of `body`.
 template <class Body>
 struct Message {
   MessageType type;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A suite of baselines: the tasks whose baselines an evaluator measures in parallel on one GPU, and
-// the messages that it sends meanwhile.
+// A suite of baselines: many tasks whose baselines one evaluator times on one GPU, and the messages
+// with which the evaluator reports results.
 //
-// Contract: the evaluator must have been started with `suites`. A row that is still `pending` has
-// what is known of its task so far; a row with another status is final. Only the fields of the news
-// that changed are set. The evaluator does not read the cache of earlier times: the request lists
-// what the cache has, and the row of such a task has only the key of its record.
+// Contract: the evaluator needs the option `suites`. Each task has a row of results. A row with
+// status `pending` may lack data; a row with any other status is final. In SuiteNews, only fields
+// that changed are set. The evaluator does not read the cache of earlier times. Instead, the
+// request lists the cached records, and the row of a cached task has only the record's key.
 //
 // Example: CG_CHECK(evaluator->measure_suite(ctx, request, [&](const SuiteNews& n) { use(n); }));
 #pragma once
@@ -24,20 +24,20 @@ namespace cutegen::eval {
 
 enum class BaselineStatus {
   measured,
-  cached,      // measured earlier
-  error,       // the task could not be described
-  unfinished,  // the time was up, or the user stopped
+  cached,      // the cache has the times
+  error,       // the torch worker could not describe the task
+  unfinished,  // the time limit was reached, or the user stopped
   pending,
 };
 Names<BaselineStatus> enum_names(BaselineStatus);
 
 struct SuiteFile {
-  int number = 0;  // identifies the task in rows
+  int number = 0;  // identifies the task in SuiteRow
   std::string name;
   std::filesystem::path file;
 };
 
-// The key of a record of baselines (engine/run/baseline_cache.h).
+// The cache key of a BaselineRecord (engine/run/baseline_cache.h).
 struct KnownBaselines {
   std::string task_id, gpu, driver, torch;
   bool operator==(const KnownBaselines&) const = default;
@@ -45,26 +45,26 @@ struct KnownBaselines {
 
 struct SuiteRequest {
   std::vector<SuiteFile> tasks;
-  AskedAccuracy asked = {};  // for every task
+  AskedAccuracy asked = {};  // the user's accuracy settings, for every task
   std::vector<torch::BaselineWanted> baselines;
   int jobs = 1;
   BaselineLimits limits;
   double minutes = 0;                 // 0: no limit
-  std::vector<KnownBaselines> known;  // tasks that need not be measured
+  std::vector<KnownBaselines> known;  // cached records; their tasks are not measured
 };
 
 struct SuiteRow {
   int number = 0;
   BaselineStatus status = BaselineStatus::pending;
   std::string reason;
-  BaselineRecord record;  // without date
-  double describe_s = 0;  // time to describe and admit the task
+  BaselineRecord record;  // its date is not set
+  double describe_s = 0;  // seconds to describe and admit the task
 };
 
 struct SuiteNews {
   std::string gpu, uuid, driver, torch;
   std::optional<std::vector<ControlTime>> controls = std::nullopt;
-  std::string trouble = {};  // why the controls have no times
+  std::string trouble = {};  // why the control kernels have no times
   std::optional<SuiteRow> row = std::nullopt;
 };
 using OnSuiteNews = std::function<void(const SuiteNews&)>;

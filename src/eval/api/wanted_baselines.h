@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The baselines that a user may request, and the limits of their time.
+// The baselines that a user may request, and the time limits for building them.
 //
-// Contract: the order of kBaselineKinds is the order of tables.
+// Contract: tables list the baselines in the order of kBaselineKinds.
 //
 // Example: CG_TRY(request.baselines, baselines_named({"eager", "compile"}));
 #pragma once
@@ -12,8 +12,8 @@
 namespace cutegen::eval {
 
 struct BaselineLimits {
-  Nanoseconds open = std::chrono::seconds(60);    // limit for opening the module on the GPU
-  Nanoseconds build = std::chrono::seconds(120);  // of one baseline
+  Nanoseconds open = std::chrono::seconds(60);    // for building the module on the GPU
+  Nanoseconds build = std::chrono::seconds(120);  // for building one baseline
 };
 
 inline const std::vector<std::string> kBaselineKinds{
@@ -21,7 +21,7 @@ inline const std::vector<std::string> kBaselineKinds{
     to_string(BaselineKind::eager_tf32), to_string(BaselineKind::compile),
     to_string(BaselineKind::compile_max)};
 
-// Parses "eager", ..., or MODULE:CALLABLE; at most one of the latter.
+// Parses the names of baselines: "eager", ..., and at most one MODULE:CALLABLE.
 Result<std::vector<torch::BaselineWanted>> baselines_named(const std::vector<std::string>& names);
 
 }  // namespace cutegen::eval

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges the accuracy of baselines: their outputs on secret sets, by the rule for candidates.
+// Judges the accuracy of baselines: compares their outputs on secret inputs with the truth, by the
+// same rule as for candidates.
 //
-// Contract: the worker has opened the baselines at this shape. Each baseline runs once on a set of
-// every family, in memory that the evaluator owns; the GPU compares. If a set does not fit, the
-// worker cannot use the GPU's memory, or a baseline raises, `passes` stays unknown and `why` gives
-// the reason. Only the end of the Context is an error. Afterwards, the worker's module holds the
-// values of the first family.
+// Contract: the worker must have opened the baselines at this shape. Each baseline runs once on an
+// input set of every family (input distribution), in memory that the evaluator owns. The GPU
+// compares the outputs. If a set does not fit the GPU, the worker cannot use the memory, or a
+// baseline raises, `passes` stays unset and `why` gives the reason. Only the end of the Context is
+// an error. Afterwards, the worker's module has the values of the first family.
 //
 // Example: CG_TRY(auto found, judge_baselines(ctx, sets, worker, task, task.official(), wanted));
 #pragma once
@@ -21,18 +22,18 @@ namespace cutegen::eval {
 class GpuTruths;
 
 struct BaselineSets {
-  std::string missing;      // why no set is available; empty if sets are
-  GpuJudge* gpu = nullptr;  // set if nothing is missing
+  std::string missing;      // why no input set is available; else empty
+  GpuJudge* gpu = nullptr;  // not null if `missing` is empty
   std::vector<std::string> families;
   std::function<Result<GpuSetPtr>(const Context&, const std::string& family)> draw;
-  bool lock = true;  // take the GPU's lock (shared); false if the caller holds it
+  bool lock = true;  // take the GPU's lock (shared); false if the caller has it
 };
 
-// Sets from the pool on which candidates are judged. `official` may be null.
+// Returns sets from the pool that also supplies the sets for candidates. `official` may be null.
 BaselineSets sets_of(GpuTruths* official, const Task& task, const ShapeCase& shape,
                      const std::vector<std::string>& families);
 
-// Returns one entry for each wanted baseline, with its precision.
+// Returns the accuracy and the precision of each wanted baseline.
 Result<std::vector<BaselineAccuracy>> judge_baselines(
     const Context& ctx, const BaselineSets& sets, torch::TorchWorker& worker, const Task& task,
     const ShapeCase& shape, const std::vector<torch::BaselineWanted>& wanted);

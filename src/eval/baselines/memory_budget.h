@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemoryBudget: divides the bytes of a GPU among workers that each need some for a while.
+// MemoryBudget: counts how much of a GPU's memory concurrent jobs use, and makes a job wait until
+// enough is free.
 //
-// Contract: claim() waits until the bytes are free or the Context ends. A claim for more than the
-// total claims everything. While an urgent claim waits, later claims wait until it has succeeded. A
-// Claim returns its bytes when it is destroyed.
+// Contract: claim() waits until the bytes are free or the Context ends. A request for more than the
+// total claims the total. While an urgent request waits, all requests that are not urgent wait,
+// too. The destructor of a Claim returns its bytes to the budget.
 //
 // Example: CG_TRY(MemoryBudget::Claim held, budget.claim(ctx, bytes)); work();
 #pragma once
@@ -35,7 +36,7 @@ class MemoryBudget {
   };
 
   Result<Claim> claim(const Context& ctx, int64_t bytes, bool urgent = false);
-  // Does not wait; empty if the bytes are not free.
+  // Returns nullopt at once if the bytes are not free.
   std::optional<Claim> try_claim(int64_t bytes);
   int64_t total() const { return total_; }
 

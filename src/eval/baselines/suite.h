@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the baselines of many tasks on one GPU in parallel.
 //
-// Contract: `jobs` torch workers describe and admit the tasks on CPU cores, then open, build and
-// time their baselines. They build in parallel, but time one at a time (under the GPU's lock). One
-// more worker computes the float64 truth of each official shape. With it, the worker judges the
-// baselines that need no build. A job starts when the GPU has enough free memory: the smallest
-// build first, the largest truth first. A job that runs out of memory runs again with the GPU to
-// itself. Each task becomes a row: measured, `cached` (in the request's list), or the reason why
-// there are no times. Several threads call the callbacks, one at a time. Tasks without a final row
-// had no time left.
+// Contract: `jobs` torch workers describe and admit the tasks on CPU cores, and then build and time
+// the baselines. The workers build in parallel, but only the worker that has the GPU's lock times.
+// One more worker computes the float64 truth at each official shape, and judges all baselines
+// except torch.compile's against this truth. A job starts when the GPU has enough free memory.
+// Among builds, the job with the least memory starts first; among truths, the job with the most. A
+// job that runs out of memory runs again, alone on the GPU. Each task gets a row: its times, the
+// status `cached` (if the request lists the task), or the reason for missing times. Several threads
+// call the callbacks, one at a time. If the time runs out, the remaining tasks get no final row.
 //
 // Example: CG_CHECK(measure_suite(real_suite_parts(o, request), ctx, request, news, progress));
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// SuiteParts: what measuring a suite needs from outside: a GPU, torch workers, control times and
-// the truth of a task. Tests replace it with toys.
+// SuiteParts: the functions on which measure_suite() depends. They open the GPU and torch workers,
+// time the control kernels, and compute the truth of a task. Tests replace them by fakes.
 //
-// Contract: real_suite_parts() returns the parts for the device of `options`. One thread calls
-// `truth`; several threads may call `worker`.
+// Contract: real_suite_parts() returns the functions for the device of `options`. Only one thread
+// calls `truth`; several threads may call `worker`.
 //
 // Example: CG_TRY(SuiteGpu gpu, real_suite_parts(options, request).gpu(ctx));
 #pragma once
@@ -21,14 +21,15 @@ struct SuiteGpu {
   GpuSpec spec;
   std::string uuid, driver;
   int64_t memory_bytes = 0;
-  int cuda_version = 0;  // the newest CUDA version that the driver supports
+  int cuda_version = 0;  // newest CUDA version that the driver supports
 };
 
 struct SuiteParts {
   std::function<Result<SuiteGpu>(const Context&)> gpu;
   std::function<Result<std::unique_ptr<torch::TorchWorker>>(const SuiteGpu&)> worker;
   std::function<Result<std::vector<ControlTime>>(const Context&)> controls;
-  // Truths wait for the controls, so a busy GPU must not hold them up for longer.
+  // The first truth starts after the control kernels are timed. On a busy GPU, their timing ends at
+  // this limit.
   Nanoseconds controls_limit = std::chrono::seconds(60);
   std::function<Result<TruthMade>(const Context&, const SuiteGpu&, const Task&)> truth;
 };

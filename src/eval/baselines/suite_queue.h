@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// SuiteQueue: the work left for the tasks of a baseline suite, and its order.
+// SuiteQueue: the remaining jobs of a suite of baselines, in the order in which they start.
 //
-// Contract: each task is described first. Then its baselines are built and timed and its truth is
-// computed, in either order. The queue returns all descriptions first, then the builds, the one
-// with the least memory first. Among the truths, it returns the largest one that fits. Not
-// thread-safe: the caller holds its lock. Items must outlive the queue.
+// Contract: a task needs three jobs: describe the task; build and time its baselines; compute its
+// truth. The last two may run in any order. next_job() returns all descriptions first, then the
+// builds, beginning with the least memory. next_truth() returns the largest truth that fits. The
+// class is not thread-safe, so the caller must lock. Items must outlive the queue.
 //
 // Example: queue.add(item); while (auto job = queue.next_job()) perform(*job);
 #pragma once
@@ -23,8 +23,8 @@ struct SuiteItem {
   SuiteRow row = {};
   Task task = {};
   int64_t build_bytes = 0, truth_bytes = 0;
-  int left = 2;        // number of unfinished parts: the builds and the truth
-  bool alone = false;  // the task ran out of memory while others used the GPU
+  int left = 2;        // unfinished jobs after the description: builds, truth
+  bool alone = false;  // ran out of memory while other jobs used the GPU
 };
 
 struct SuiteJob {
@@ -40,21 +40,21 @@ struct SuiteTruth {
 class SuiteQueue {
  public:
   void add(SuiteItem& item) { undescribed_.push_back(&item); }
-  // Removes the task's remaining work.
+  // Removes the task's remaining jobs.
   void drop(SuiteItem& item);
 
-  // The next job, until described() or built() reports its end. If the queue is empty, running jobs
-  // may still add more.
+  // Returns the next job, or nullopt if none is ready. The caller reports the end of the job with
+  // described() or built(). Running jobs may add further jobs.
   std::optional<SuiteJob> next_job();
   bool has_jobs_under_way() const { return describing_ > 0 || building_ > 0; }
-  // measure: whether to queue the task's builds and its truth.
+  // Reports that a task is described. With `measure`, queues its builds and its truth.
   void described(SuiteItem& item, bool measure);
   void built() { --building_; }
-  // Queues another attempt after the build ran out of memory; it runs when no other build is left.
+  // Queues a build that ran out of memory once more. It runs alone, after all other builds.
   void build_alone(SuiteItem& item, int64_t bytes);
 
-  // The largest truth whose memory is free now, if there is one. More truths may follow while
-  // has_truths_to_come() is true.
+  // Returns the largest truth whose memory is free now, or nullopt. While has_truths_to_come() is
+  // true, a later call may return another one.
   std::optional<SuiteTruth> next_truth(MemoryBudget& budget);
   bool has_truths_to_come() const {
     return !untrue_.empty() || describing_ > 0 || !undescribed_.empty();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explains a profile: the hot lines with their source text, and remarks with rules of thumb.
+// Explains a profile: adds the most costly source lines with their text, and remarks.
 //
-// Contract: adds to a profile and changes none of its counters. Each line gets its shares of the
-// kernel's issue slots, memory sectors and shared wavefronts. Lines are sorted by their share of
-// the limiting resource. A remark names the cost, its figures, and what usually helps.
+// Contract: changes no counter of the profile. Each line has its shares of the kernel's issue
+// slots, memory sectors and shared-memory wavefronts. Lines are sorted by their share of the
+// limiting resource. A remark names a cost, the figures that show it, and the usual remedy.
 // docs/profile.md explains the remarks.
 //
 // Example: explain(kernel, source_text); for (auto& r : kernel.remarks) print(r.message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evidence in words: wrong values, writes outside the program's buffers, and the bottleneck.
+// Describes in words where values are wrong, and what limits the program's speed.
 //
 // Contract: the text is short and never contains a value of a secret set.
 //
@@ -16,7 +16,7 @@ Mismatch describe_mismatch(const Judgement& judgement, const OutputSpec& output,
                            const std::string& shape, const std::string& family);
 std::string text_of(const Mismatch& mismatch);     // one line
 std::string details_of(const Mismatch& mismatch);  // a few lines
-// What limits the slowest kernel, with the figures that show it; empty without kernels.
+// Describes the limit of the slowest kernel, with the figures that show it. Empty without kernels.
 std::string bottleneck_text(const std::vector<KernelProfile>& kernels, double floor_ns);
 
 }  // namespace cutegen::eval

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remarks on a kernel from a GPU's own counters.
+// Adds remarks to a kernel's profile that follow from a GPU's hardware counters.
 //
-// Contract: puts the remarks in front of the existing ones. Uses only counters that the kernel has.
+// Contract: puts new remarks before the existing ones. Ignores counters that are missing.
 //
 // Example: remark_on_measured(kernel); for (auto& r : kernel.remarks) print(r.message);
 #pragma once

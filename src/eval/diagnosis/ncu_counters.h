@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics that cutegen requests from ncu, and their names in a profile.
+// The metrics that cutegen requests from ncu (Nsight Compute), and their names in a profile.
 //
-// Contract: drops a metric that has an unexpected unit. A quantity that both a GPU and the
-// simulator count has one name; docs/profile.md lists all names.
+// Contract: ignores a metric that has an unexpected unit. If the simulator counts the same
+// quantity, the counter has the same name. docs/profile.md lists all names.
 //
 // Example:
 //   for (const NcuKernel& k : report.kernels) profile.kernels.push_back(measured_profile(k));

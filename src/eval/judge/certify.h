@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Certification: times a correct program against its baselines in fresh processes.
 //
-// Contract: first judges the program like any candidate, without times; an incorrect program gets
-// no certificate. Then it starts `processes` fresh runners and torch workers. In each, the program
-// and every baseline take turns (turns.h). Modes: cold, warm, as a CUDA graph, by the call. Every
-// timed shape of the task has its own processes; headlines are weighted geometric means
-// (core/weighted.h). The certificate names a baseline that raises, or whose result differs from
-// eager's, instead of timing it. Baselines run in processes that never see a candidate.
+// Contract: certify() first judges the program like any candidate, but without timing. An incorrect
+// program gets no certificate. Then certify() starts a fresh runner (for the program) and a fresh
+// torch worker (for the baselines), request.processes times. Each time, it runs program and
+// baselines alternately (turns.h). core/time_mode.h explains the modes. Every timed shape of the
+// task has its own processes; the headline times are weighted geometric means (core/weighted.h). If
+// a baseline raises or its result differs from eager's, the certificate contains the reason instead
+// of a time. Baselines run in processes that never see a candidate.
 //
 // Example: CG_TRY(Certificate c, certify(ctx, services, task, request, open_worker, progress));
 #pragma once
@@ -17,7 +18,7 @@
 
 namespace cutegen::eval {
 
-// Several threads call the function at the same time.
+// Opens a torch worker. Several threads call it at the same time.
 using WorkerSource = std::function<Result<std::unique_ptr<torch::TorchWorker>>()>;
 
 Result<Certificate> certify(const Context& ctx, const Services& services, const Task& task,
@@ -25,8 +26,8 @@ Result<Certificate> certify(const Context& ctx, const Services& services, const 
                             const Progress& progress);
 
 struct Rounds;  // turns.h
-// Pools the rounds of all processes. In mode cold, raises `apart` to the largest difference between
-// two processes.
+// Combines the rounds of all processes. In mode cold, raises `apart` to the largest difference
+// between the ratios of two processes.
 CertifiedMode pooled(TimeMode mode, const std::vector<Rounds>& processes, double precise,
                      double& apart);
 

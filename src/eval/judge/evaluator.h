@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluator: the state of the evaluator process: torch worker, toolchain, runner, the open tasks.
+// Evaluator: the state of the evaluator process: the torch worker, the toolchain, the runner, and
+// the open tasks.
 //
-// Contract: open_task() describes the file, judges the degenerate solutions and keeps the task; the
-// options say how many tasks stay open. evaluate() judges a program against one of them. Callers
-// make one call at a time; both calls honour the Context. Between calls, the truth pools compute
-// new sets in the background.
+// Contract: open_task() describes the file, judges the degenerate solutions and keeps the task
+// open; EvaluatorOptions::tasks limits how many tasks are open. evaluate() judges a program on an
+// open task. The caller must not make two calls at the same time. Both calls end when the Context
+// ends. Between calls, the pools of input sets compute new sets in the background.
 //
 // Example: CG_TRY(auto e, Evaluator::open(ctx, options));
 //   CG_TRY(auto task, e->open_task(ctx, "a.py"));
@@ -28,7 +29,7 @@ class Evaluator {
   ~Evaluator();
   Result<OpenedTask> open_task(const Context& ctx, const std::string& file,
                                const AskedAccuracy& asked = {});
-  // request.task: empty for the task that was opened last.
+  // request.task: id of an open task; empty for the last opened task.
   Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
                            const Progress& progress);
   Result<Certificate> certify(const Context& ctx, const CertifyRequest& request,
@@ -39,19 +40,19 @@ class Evaluator {
                                                    const BaselinesRequest& request,
                                                    const Progress& progress);
   void close_task(const std::string& id);
-  // See EvaluatorClient.
+  // See eval/api/expect_children.h.
   void expect_children(const KernelProgram& program, int children, const std::string& task);
 
  private:
   struct Open {
     Task task;
-    OpenedTask told;  // the reply of open_task()
+    OpenedTask told;  // the reply to open_task()
     bool precision_tells = true;
     uint64_t sample_seed = 1;
     std::shared_ptr<TruthPool> pool;
-    std::vector<std::string> families;  // input families that differ from "made"
+    std::vector<std::string> families;  // input families whose sets differ from those of "made"
     std::shared_ptr<DerivedShapes> derived;
-    std::shared_ptr<Excerpts> excerpts;  // on a simulator, for a large official shape
+    std::shared_ptr<Excerpts> excerpts;  // only on a simulator, for a large official shape
     void pause() const {
       pool->pause();
       if (excerpts) excerpts->pause();
@@ -69,7 +70,7 @@ class Evaluator {
   Result<void> open_new(const Context& ctx, Task task);
   void open_excerpts(const Context& ctx, Open& open);
   Services services_of(const Open& open) const;
-  // Pauses the background work of all other tasks, so that it does not disturb this one.
+  // Pauses the background work for all other tasks, so that it does not slow this task down.
   void pause_others(const Open& open);
   Result<Open*> find(const std::string& id);
   void mark(const Open& open, Verdict& verdict) const;
@@ -82,16 +83,17 @@ class Evaluator {
   std::shared_ptr<toolchain::Toolchain> toolchain_;
   std::shared_ptr<toolchain::Assembler> assembler_;
   std::shared_ptr<Runner> runner_;
-  std::shared_ptr<GpuTruths> official_;            // on a GPU
-  Services services_;                              // those that do not depend on a task
+  std::shared_ptr<GpuTruths> official_;            // input sets at official shapes; only on a GPU
+  Services services_;                              // services that do not depend on a task
   UniqueFd slot_;                                  // lock file of the worker that times baselines
-  std::unique_ptr<torch::TorchWorker> baselines_;  // times baselines; sees no program
-  std::unique_ptr<torch::TorchWorker> beside_;     // times eager for foreign.h; sees no solution
-  std::mutex worker_lock_;                         // held during each call of the torch worker
-  std::vector<std::unique_ptr<Open>> open_;        // open tasks in order of use, the latest last
+  std::unique_ptr<torch::TorchWorker> baselines_;  // times baselines; never runs a candidate
+  std::unique_ptr<torch::TorchWorker> beside_;  // times eager for foreign.h; never runs a solution
+  std::mutex worker_lock_;                      // locked during each call of worker_
+  std::vector<std::unique_ptr<Open>> open_;     // open tasks; the last used one is at the end
   std::stop_source warm_stop_;
-  std::future<void> warm_;  // starts compile server and runner while the worker describes the task
-  std::shared_future<std::string> outlook_;  // on a GPU: which tool will read its hardware counters
+  // start of compile server and runner, while the worker describes the task
+  std::future<void> warm_;
+  std::shared_future<std::string> outlook_;  // on a GPU: the tool that will read hardware counters
 };
 
 }  // namespace cutegen::eval

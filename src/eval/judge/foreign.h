@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges a third-party solution: a Python file with `class ModelNew`, by the rules for candidates.
 //
-// Contract: the solution runs in its own process (torch/foreign_worker.h) and gets fresh secret
-// inputs of the same families as candidates. The evaluator keeps truth, tolerance and seeds, and
-// compares the outputs. The official shape decides: if it is judged, another shape that the
-// solution does not support only leaves a mark. On a GPU, the evaluator times calls alternately
-// with the module in eager mode, in a trusted process (eval/judge/foreign_timing.h); on a
-// simulator, timing is skipped. The program_id begins with "foreign:". There is no certificate,
-// because the solution runs in the process that holds the clock. docs/foreign.md lists what the
-// evaluator cannot see. Returns an Error only if the Context ended; cutegen's own failures give
-// `aborted`.
+// Contract: the solution runs in its own process (torch/foreign_worker.h) on fresh secret inputs,
+// from the same distributions as for candidates. The evaluator compares the outputs. It does not
+// give truth, tolerances or seeds to the process. If the solution is judged at the official shape
+// but does not support another shape, the verdict only notes this in `marks`. On a GPU, the
+// evaluator times calls alternately with the module in eager mode, in a trusted process
+// (eval/judge/foreign_timing.h); on a simulator, timing is skipped. The program_id begins with
+// "foreign:". A solution gets no certificate, because it could manipulate the clock of its own
+// process. docs/foreign.md lists what the evaluator cannot detect. Returns an Error only if the
+// Context ended; cutegen's own failures give `aborted`.
 //
 // Example: CG_TRY(Verdict v, judge_foreign(ctx, services, task, request, openers, progress));
 #pragma once
@@ -30,7 +30,7 @@ Result<Verdict> judge_foreign(const Context& ctx, const Services& services, cons
                               const ForeignRequest& request, const ForeignOpeners& openers,
                               const Progress& progress);
 
-// How a reply ends a rung. `shape` may be empty.
+// Converts a worker's reply to the result of a check. `shape` may be empty.
 RungEnd end_of(const torch::ForeignReply& reply, const std::string& shape);
 
 }  // namespace cutegen::eval

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluator process: reads requests of the engine, sends verdicts.
+// The main loop of the evaluator process: receives requests from the engine and sends replies.
 //
-// Contract: serve() answers requests until the channel ends; then it stops its work and returns.
-// One thread works on one request at a time; a second request meanwhile gets an error.
+// Contract: serve_evaluator() answers requests until the channel closes. Then it cancels its work
+// and returns. It works on one request at a time; a second request in the meantime gets an error.
 //
 // Example:
 //   return serve(wire::Channel(UniqueFd(3)));

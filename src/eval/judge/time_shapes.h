@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rung "timing" of a task with several weighted shapes: times each shape. The headline is the
-// weighted geometric mean of the times.
+// Times a program at each weighted shape of a task. The headline time is the weighted geometric
+// mean.
 //
-// Contract: times the shapes in order, the official one first. The first failure ends the rung. If
-// a shape cannot be timed (too large for the GPU, over budget), the program has no time, because a
-// mean over fewer shapes is not comparable; the detail names the shape. outcome.kernels describes
-// the kernels at the official shape only, because the profile shows that shape.
+// Contract: time_shapes() begins with the official shape and stops at the first failure. If a shape
+// cannot be timed, because it is too large for the GPU or takes too long, the program has no time,
+// because means over different shapes are not comparable. The detail then names the shape.
+// outcome.kernels describes the kernels at the official shape only, because the profile shows only
+// that shape.
 //
 // Example: CG_TRY(ShapesTimed t, time_shapes(prepared, [&](const PreparedShape& s) { ... }));
 #pragma once
@@ -17,7 +18,7 @@ namespace cutegen::eval {
 using TimeShape = std::function<Result<TimingOutcome>(const PreparedShape&)>;
 
 struct ShapesTimed {
-  TimingOutcome outcome;           // timing: the headline
+  TimingOutcome outcome;           // outcome.timing is the headline time
   std::optional<Timing> official;  // timing of the official shape alone
 };
 Result<ShapesTimed> time_shapes(const Prepared& prepared, const TimeShape& time);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns: times a program and its baselines alternately, in one process and one mode.
+// Turns: times a program and its baselines alternately, in one timing mode, with one runner and one
+// torch worker.
 //
-// Contract: each round runs a short block of every participant, in random order. Rounds end when
-// every ratio is known to `precise` (half its 95% interval), or when the rounds or the time are
-// used up. If a baseline raises an error, later rounds run without it, and notes() says why. If the
-// program itself cannot run, the rounds end.
+// Contract: each round times a short block of runs of the program and of each baseline, in random
+// order. run() returns when half the 95% interval of every ratio is at most `precise`, or when a
+// limit of rounds or time is reached. If a baseline raises an error, later rounds omit it, and
+// notes() gives the reason. If the program itself cannot run, run() ends.
 //
 // Example: Turns turns(ctx, runs, worker, TimeMode::cold, baselines, clocks);
 //   CG_CHECK(turns.run(0.002)); use(turns.rounds());
@@ -21,29 +22,30 @@
 
 namespace cutegen::eval {
 
-// The times of one mode. Element i of each vector is from round i.
+// The times in one mode. Element i of each vector is the time in round i.
 struct Rounds {
   std::vector<double> own;
   std::map<std::string, std::vector<double>> others;
 };
-// Whether all ratios are known to `precise`.
+// True if half the 95% interval of every ratio is at most `precise`.
 bool precise_enough(const Rounds& rounds, double precise);
 
-// The clocks of the GPU, as NVML reports them.
+// Collects the GPU's clocks during timed runs, as NVML reports them.
 class Clocks {
  public:
-  void note_sms(const std::map<std::string, double>& state);  // of one block
+  // Adds the state after one block of runs.
+  void note_sms(const std::map<std::string, double>& state);
   void note_memory(const std::map<std::string, double>& state);
   void write(Certificate& out) const;
 
  private:
-  std::vector<double> sm_hz_;  // a median per block
+  std::vector<double> sm_hz_;  // the median of each block
   std::optional<double> least_sm_hz_, least_memory_hz_;
 };
 
 class Turns {
  public:
-  static constexpr int kBlock = 5;  // runs of one participant in a round
+  static constexpr int kBlock = 5;  // runs of the program, or of a baseline, in each round
 
   Turns(const Context& ctx, PairedRuns& runs, torch::TorchWorker& worker, TimeMode mode,
         std::vector<torch::BaselineWanted> baselines, Clocks& clocks)
@@ -60,7 +62,7 @@ class Turns {
 
  private:
   Result<bool> round();
-  // The median of a block, or nothing if the block did not run.
+  // Runs a block and returns its median time, or nullopt if the block did not run.
   Result<std::optional<double>> own_block();
   Result<std::optional<double>> block_of(const torch::BaselineWanted& baseline);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts which tool will read a GPU's hardware counters, for the first lines of a run. Nothing is
-// read yet: only a profile does that (eval/profile/hardware_counters.h).
+// Predicts which tool will be able to read a GPU's hardware counters, for the first lines of a run.
+// It reads no counters; eval/profile/hardware_counters.h does that for a profile.
 //
-// Contract: returns one line. Looks for ncu, asks for its version, and reads the driver's setting
-// for access to counters. If no tool can read them, the line gives the reason and the remedy.
+// Contract: counters_outlook() looks for ncu, runs it to get its version, and reads the driver's
+// setting for access to counters. It returns one line: the tool or, if no tool can read counters,
+// the reason and the remedy.
 //
 // Example: counters_outlook(ctx, false)  // "ncu 2025.3.1.0"
 #pragma once

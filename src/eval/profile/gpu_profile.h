@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rung profile on a GPU: uses the best source of counters that works.
+// Profiles a program on a GPU, with the best source of counters that works.
 //
-// Contract: uses the first source that works. ncu: the hardware's counters of every launch at the
-// official shape, and the simulator's counters if it can run the program. simulator: the counters
-// of the same GPU model. resources: measured times, the assembler's figures and the task's least
-// work. Profile::source names the source; Profile::note says why no better source works, and the
-// remedy. Every kernel has a diagnosis. The call holds the GPU's slot while it reads counters. A
-// failure here is never the program's fault, because the program has been judged and timed before.
-// The runner under ncu has no filter of system calls, because ncu's libraries open the GPU's
-// devices again; the profile reports that runner's sandbox grade.
+// Contract: tries these sources in order. ncu: hardware counters of every launch at the official
+// shape, plus the simulator's counters if the simulator can run the program. simulator: counters of
+// the simulator, which models the same GPU. resources: no counters, but measured times, ptxas's
+// figures and the least work of the task. Profile::source names the source that worked.
+// Profile::note says why no better source worked, and gives the remedy. Every kernel has a
+// diagnosis. While it reads counters, profile_on_gpu() holds the GPU's lock (GpuSlot). A failure is
+// never the program's fault, because the program has passed all earlier checks. The runner under
+// ncu has no seccomp filter, because ncu's libraries open the GPU's device files again.
+// GpuProfile::grade reports the protection of this runner.
 //
 // Example: CG_TRY(GpuProfile p, profile_on_gpu(evaluation, {id, kernels, &timing}));
 #pragma once
@@ -20,13 +21,13 @@ namespace cutegen::eval {
 
 struct GpuProfileInput {
   std::string program_id;
-  const std::vector<KernelProfile>& timed;  // one for each step
+  const std::vector<KernelProfile>& timed;  // times by step of the plan
   const Timing* timing = nullptr;
   const BinaryAudit* audit = nullptr;
 };
 struct GpuProfile {
   Profile profile;
-  std::optional<sandbox::Grade> grade;  // protection of the runner under ncu
+  std::optional<sandbox::Grade> grade;  // sandbox protection of the runner under ncu
 };
 Result<GpuProfile> profile_on_gpu(const Evaluation& e, const GpuProfileInput& input);
 

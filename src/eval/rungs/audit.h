@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rung audit: reads the machine code of every module before anything runs.
+// The audit of a program: checks the machine code of every module before any of it runs.
 //
-// Contract: fills `audit` with all modules of a program. The rung ends the ladder if the machine
-// code breaks a rule (state in global variables, launches from the device, lower precision than the
-// math mode if the inputs cannot show it) or uses something that is not available, or if the
-// assembler rejects the PTX. Suspicious code that breaks no rule goes to `marks`. Without ptxas,
-// the rung is skipped and gives the reason.
+// Contract: audit_binaries() audits all modules. The evaluation ends if ptxas rejects the PTX, or
+// if the machine code breaks a rule or uses an unavailable feature. Rules forbid state in global
+// variables and launches from the device. They also forbid lower precision than the math mode if
+// comparing results cannot detect it. Suspicious code that breaks no rule is noted in `marks`.
+// Without ptxas, the audit is skipped, with the reason.
 //
 // Example: CG_TRY(AuditOutcome a, audit_binaries(ctx, services, task, prepared.images()));
 #pragma once
@@ -21,14 +21,14 @@ struct AuditOutcome {
   RungResult result = RungResult::passed;
   BinaryAudit audit;
   std::vector<std::string> marks;
-  std::vector<std::string> code;  // the cubin of each image, or an empty text
+  std::vector<std::string> code;  // the cubin of each image; empty if there is none
 };
 
 Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services, const Task& task,
                                     const std::vector<KernelImage>& images);
-// The audit in two steps. assemble() finds registers, state and calls. list() reads the machine
-// code. If comparing values proves that a program keeps to the math mode, list() cannot end the
-// ladder, so it may run at the same time as later rungs.
+// Performs the audit in two steps. assemble() finds registers, state and calls. list() reads the
+// disassembly. If comparing results can detect lower precision, list() cannot fail the program.
+// Then later checks may run at the same time as list().
 class BinaryAuditor {
  public:
   BinaryAuditor(const Services& services, const Task& task, const std::vector<KernelImage>& images);
@@ -43,13 +43,13 @@ class BinaryAuditor {
   std::string arch_;
   std::vector<toolchain::AssemblyReport> reports_;
 };
-// Applies the rules to an audit. proven: lower-precision solutions fail on this task, so comparing
-// values proves that a program keeps to the math mode.
+// Applies the rules to an audit. proven: on this task, lower-precision solutions fail the
+// comparison with the truth, so a program that passes keeps to the math mode.
 AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven);
-// Takes the math mode of each output. An instruction that one of the modes permits gives at most a
-// mark.
+// Same, with the math mode of each output. An instruction that at least one of these modes permits
+// never fails the program; it gives at most a mark.
 AuditOutcome judge_audit(BinaryAudit audit, const Task& task, bool proven);
-// Registers per thread; 0 if unknown.
+// Returns the registers per thread of a kernel. 0 if unknown.
 int registers_of(const BinaryAudit& audit, const std::string& module, const std::string& kernel);
 
 }  // namespace cutegen::eval

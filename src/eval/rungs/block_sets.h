@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// BlockSets: the inputs, and the memory for outputs, of timed runs at the official shape.
+// BlockSets: supplies the inputs, and the memory for outputs, of timed runs at the official shape
+// on a GPU.
 //
-// Contract: runs come in blocks; all runs of a block use one input set. map() allocates the set's
-// inputs and a copy of its outputs for each run of a block; the runner maps this memory. next()
-// prepares the next block: it fills all outputs with a pattern. From the second block on, it also
-// replaces the inputs by those of a fresh set, if the GPU has room for a second copy of the inputs
-// and the pool has a set on which the program has not run. It never waits for a set. compare()
-// compares the outputs with the truth.
+// Contract: the evaluator times runs in blocks, and all runs of a block use the same input set.
+// map() allocates the inputs and, for each run of a block, one copy of the outputs. The runner maps
+// this memory. next() fills all outputs with a pattern before each block. From the second block on,
+// next() also replaces the inputs by a set on which the program has not run, if the pool has such a
+// set and the GPU has memory for a second copy of the inputs. next() never waits for a set.
+// compare() compares the outputs with the truth.
 //
 // Example: sets.use(set, id); CG_TRY(auto buffers, sets.map(ctx, {.copies = 8})); ... run ...
 //   CG_CHECK(sets.next(ctx)); ... time a block ... CG_TRY(RungEnd end, sets.compare(ctx, 8));
@@ -24,15 +25,15 @@ class BlockSets {
 
   void use(GpuSetPtr set, const std::string& program_id);
   void drop() { set_.reset(); }
-  // The set of the next block. Null if use() received no set, or after drop().
+  // Returns the set for the next block. Null if use() received no set, and after drop().
   const GpuSet* set() const { return set_.get(); }
 
-  // options.own_inputs: whether the GPU has room for a copy of the inputs.
+  // options.own_inputs: whether the GPU has memory for a second copy of the inputs.
   Result<std::vector<SharedBuffer>> map(const Context& ctx, JudgedBufferOptions options);
   void unmap() { run_.reset(); }
   bool mapped() const { return run_.has_value(); }
   Result<void> next(const Context& ctx);
-  // Compares the first `copies` copies of the outputs.
+  // Compares the outputs of the first `copies` runs of the block with the truth.
   Result<RungEnd> compare(const Context& ctx, int copies) const;
 
  private:
@@ -42,7 +43,7 @@ class BlockSets {
   const Task& task_;
   const PreparedShape& shape_;
   std::string program_id_;
-  GpuSetPtr set_, next_;  // next_: the set of the following block
+  GpuSetPtr set_, next_;  // next_: the set for the block after the next one
   std::optional<JudgedBuffers> run_;
   bool first_block_ = true, own_inputs_ = false;
 };

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rung correctness: runs every test shape with each input family on secret sets, in fresh
-// memory.
+// The correctness check: runs a program at every test shape, on secret inputs of each family (input
+// distribution), in fresh memory, and compares the outputs with the truth.
 //
-// Contract: stops at the first wrong set. The first set of each shape runs twice with different
-// poison, which reveals reads of unwritten memory. Long and derived shapes run once on two families
-// (eval/rungs/derive_shapes.h). If the runner dies, the program runs once more, alone, before it is
-// blamed. On a GPU, a large official shape comes last, in shared memory
-// (eval/rungs/gpu_correctness.h). There, a simulator of the same model also runs the first set,
-// because it sees races, undefined values and dependence on order, which a GPU rarely shows. If the
-// simulator cannot run the program, only the GPU judges it.
+// Contract: stops at the first input set with wrong outputs. The program runs twice on the first
+// set of each shape, with different patterns in unwritten memory, which reveals reads of such
+// memory. At long and derived shapes, it runs once, on two families (eval/rungs/derive_shapes.h).
+// If the runner process dies, the evaluator runs the program once more, alone; the program fails
+// only if the runner dies again. On a GPU, a large official shape runs last, in GPU memory that
+// evaluator and runner share (eval/rungs/gpu_correctness.h). On a GPU, the simulator also runs the
+// program on the first set, because the simulator detects races, undefined values and dependence on
+// the execution order, which a GPU rarely shows. If the simulator cannot run the program, the
+// verdict relies on the GPU alone.
 //
 // Example: CG_TRY(RungEnd end, check_correctness(evaluation, id, record));
 #pragma once
@@ -26,14 +28,14 @@ struct CorrectnessRecord {
   std::optional<Compat> compat;
   std::optional<Accuracy> accuracy;
   std::vector<std::string> marks, skipped;
-  // On a GPU: the first set of each large timed shape, by the shape's name.
+  // On a GPU: the first input set of each large timed shape. The key is the shape's name.
   std::map<std::string, GpuSetPtr> official = {};
-  Coverage coverage;  // on a simulator: the instructions that correct runs executed
+  Coverage coverage;  // on a simulator: instructions executed by correct runs
 };
 
-// Reloads modules that have variables, so that the variables have their initial values.
+// Loads modules with global variables again, so that the variables have their initial values.
 Result<void> reload(const Context& ctx, const Services& services, const Prepared& prepared);
-// Judges the program by the outcome of a run, before values are compared.
+// Converts the outcome of a run to the result of the check, before the outputs are compared.
 RungEnd end_of(const RunnerOutcome& outcome, const std::string& shape, bool on_gpu);
 RungEnd end_of_mismatches(std::vector<Mismatch> mismatches);
 

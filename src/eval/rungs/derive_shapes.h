@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// DerivedShapes: test shapes that depend on a program's tiles, loops and limits.
+// DerivedShapes: chooses additional test shapes that fit a program's tile sizes, loops and size
+// limits.
 //
-// Contract: find() returns at most kMost shapes in addition to the task's own. At these shapes,
-// launches have three tiles and a tail along each axis that the plan divides, persistent grids loop
-// more than once, and each size is three times the longest loop step in the sources. The module,
-// the plan's `requires` and the work limit may prevent some of this. Later programs of the task
-// reuse the shapes. If the task's own shapes already meet these requirements, find() returns none.
-// Found::left_out names the requirements that no test shape meets. proposed() turns a tester's
-// proposal into a shape, within the same limits.
+// Contract: find() returns at most kMost shapes in addition to the task's shapes. It looks for
+// shapes that meet these requirements: along each axis that the plan divides into tiles, a launch
+// has three full tiles and a partial one; a persistent kernel's loop runs more than once; each size
+// is at least three times the longest loop step in the sources. The module, the plan's `requires`
+// or the limit of work may rule such shapes out; Found::left_out names the requirements that no
+// test shape meets. If the task's shapes meet all of them, find() returns no shape. Later programs
+// of the task reuse the shapes. proposed() converts a test that a model proposes to a shape, within
+// the same limits.
 //
 // Example: DerivedShapes d(task, describe); CG_TRY(auto found, d.find(ctx, program, device));
 #pragma once
@@ -33,24 +35,27 @@ class DerivedShapes {
       : task_(task), describe_(std::move(describe)) {}
   struct Found {
     std::vector<ShapeCasePtr> shapes;
-    std::vector<std::string> left_out;  // requirements that no test shape meets, and why
+    std::vector<std::string> left_out;  // requirements that no test shape meets, with reasons
   };
   Result<Found> find(const Context& ctx, const KernelProgram& program, const DeviceFacts& device);
-  // A proposed test as a shape. A size that the test omits has its official value or, if that is
-  // too much work, its value in the smallest shape. A user error says why the test cannot run.
+  // Converts a proposed test to a shape. A size that the test omits has its value at the official
+  // shape or, if that is too much work, at the smallest shape. If the test cannot run, the user
+  // error gives the reason.
   Result<ShapeCasePtr> proposed(const Context& ctx, const TestCase& test);
 
  private:
   class Search;
-  // Asks the worker once for each set of constants. Null if the module rejects them.
+  // Returns the shape for these constants, or null if the module rejects them. Remembers the
+  // result.
   Result<ShapeCasePtr> described(const Context& ctx, const torch::ShapeConstants& constants);
   Result<void> learn_sizes(const Context& ctx);
 
   const Task& task_;
   DescribeShapes describe_;
-  std::optional<torch::ShapeConstants> sizes_;  // the sizes that vary, with their official values
+  // the sizes that may vary, with their values at the official shape
+  std::optional<torch::ShapeConstants> sizes_;
   std::map<torch::ShapeConstants, ShapeCasePtr> described_;
-  std::vector<ShapeCasePtr> given_;  // shapes that earlier programs got
+  std::vector<ShapeCasePtr> given_;  // shapes found for earlier programs
 };
 
 }  // namespace cutegen::eval

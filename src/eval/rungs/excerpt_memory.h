@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// ExcerptMemory: the buffers of the official shape for a simulator, which runs a sample of blocks.
+// ExcerptMemory: the buffers of a run at the official shape on the simulator, which runs only a
+// sample of the thread blocks.
 //
-// Contract: if the task has an excerpt (eval/sets/excerpts.h), inputs repeat it, outputs and
-// scratch hold a random pattern, and all memory keeps what blocks write. If the task has no
-// excerpt, or would need too much memory for it, inputs are random numbers (integers: zeros), and
-// each large output maps one small memory file repeatedly; why_not() gives the reason. Both cases
-// bound the memory that a program can fill.
+// Contract: an excerpt is a small part of the official shape with known truth
+// (eval/sets/excerpts.h). If the task has an excerpt, the inputs repeat its values, outputs and
+// scratch contain a random pattern at first, and memory keeps the values that blocks write.
+// Otherwise, or if this needs too much memory, inputs are random numbers (integers: zeros), each
+// large output maps one small memory file repeatedly, and why_not() gives the reason. In both
+// cases, the memory that a program can fill is limited.
 //
 // Example: CG_TRY(auto memory, ExcerptMemory::make(task, *official, drawn)); memory.put(request);
 #pragma once
@@ -22,10 +24,10 @@ namespace cutegen::eval {
 class ExcerptMemory {
  public:
   struct Output {
-    const Expected* expected = nullptr;  // the excerpt's
+    const Expected* expected = nullptr;  // the excerpt's expected values
     Repeated place;
-    std::span<const std::byte> bytes;    // the part in memory
-    std::span<const std::byte> initial;  // a mutated tensor's initial values; of the excerpt
+    std::span<const std::byte> bytes;    // the part of the result that is in memory
+    std::span<const std::byte> initial;  // a mutated tensor's initial values in the excerpt
   };
 
   static Result<ExcerptMemory> make(const Task& task, const PreparedShape& official,
@@ -38,7 +40,7 @@ class ExcerptMemory {
   const std::string& family() const { return set_->family; }
   std::vector<Output> outputs() const;
   const Poison& poison() const { return poison_; }
-  // Whether the scratch buffer maps the same memory repeatedly, so that blocks overwrite each
+  // True if the scratch buffer maps the same memory repeatedly, so that blocks overwrite each
   // other's values.
   bool aliased(const std::string& scratch) const { return aliased_.contains(scratch); }
 
@@ -62,7 +64,8 @@ class ExcerptMemory {
   Poison poison_{};
   std::vector<RunBuffer> buffers_;
   std::vector<Place> inputs_, outputs_, mutated_;
-  std::vector<std::pair<int64_t, int64_t>> poisoned_;  // (offset, bytes) of each
+  // (offset, bytes) of each buffer with the pattern
+  std::vector<std::pair<int64_t, int64_t>> poisoned_;
   std::vector<std::pair<DType, std::pair<int64_t, int64_t>>> noise_;
   std::set<std::string> aliased_;
   int64_t total_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The official shape on a GPU: programs run in memory that the evaluator owns, and the GPU compares
-// the outputs.
+// Correctness at the official shape on a GPU: the program runs in GPU memory that the evaluator
+// owns, and the GPU compares the outputs with the truth.
 //
 // Contract: GpuTruths starts in the background (its own context, the comparison kernels, a
 // torch worker with the GPU). missing() waits for the start and returns why this machine cannot
@@ -29,32 +29,32 @@ class GpuTruths {
     std::string python;
     bool require_sandbox = false;
     std::shared_ptr<toolchain::Toolchain> toolchain;
-    int sharing = 1;  // evaluators that keep sets on this GPU
+    int sharing = 1;  // number of evaluators that keep sets on this GPU
   };
   explicit GpuTruths(Options options);
   ~GpuTruths();
 
   const std::string& missing();
-  GpuJudge& gpu() { return *gpu_; }  // call it only if nothing is missing
+  GpuJudge& gpu() { return *gpu_; }  // call it only if missing() is empty
   Result<GpuSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                          const std::string& family, const std::string& program_id);
-  // A set that the pool holds and on which the program has not run, or null.
+  // Returns a set of the pool on which the program has not run, or null. Never computes a set.
   GpuSetPtr ready(const Task& task, const std::string& shape, const std::string& family,
                   const std::string& program_id);
-  // How many sets of the task's official shape the GPU holds, if it holds no other task's sets.
+  // Returns how many sets of this shape fit into the pool's memory if no other task has sets in it.
   int64_t sets_kept(const Task& task, const ShapeCase& shape);
-  // A set for one program only. Its process may keep the inputs, so the set judges no other
-  // program.
+  // Computes a set for a single program. Because the program's process may remember the inputs, no
+  // other program runs on the set.
   Result<GpuSetPtr> fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
                           const std::string& family);
-  // Lets the pool compute sets of the task in advance, until close_task().
+  // Lets the pool compute sets of the task in the background, until close_task().
   void open_task(const Task& task, const std::vector<std::string>& families);
   void close_task(const std::string& task_id);
   void pause();
   void resume();
-  // Drops sets until a run of the task fits into the free memory, if that is possible.
+  // Drops sets until the free GPU memory is enough for a run of the task, if possible.
   void make_room(const Task& task);
-  // The free GPU memory after that, or nothing if no GPU is open.
+  // Calls make_room() and returns the free GPU memory. nullopt if no GPU is open.
   Result<std::optional<int64_t>> room_for(const Task& task);
 
  private:
@@ -70,12 +70,13 @@ class GpuTruths {
   std::future<void> started_;
 };
 
-// The families on which the official shape is judged: all, if the GPU can keep a set of each,
-// otherwise "made", "outliers" and one more that `chance` picks for each program. `kept`: how many
-// sets the GPU can keep.
+// Selects the input families for the official shape: all families if the GPU can keep one set of
+// each; otherwise "made", "outliers" and a third one, which `chance` picks. `kept`: the number of
+// sets that the GPU can keep.
 std::vector<std::string> gpu_families(const std::vector<std::string>& all, int64_t kept,
                                       uint64_t chance);
-// A part of the rung correctness: passes with a mark if it cannot compare values.
+// Checks correctness at the official shape. If it cannot compare values, it passes and adds a mark
+// to the record.
 Result<RungEnd> check_on_gpu(const Evaluation& e, const std::string& program_id,
                              CorrectnessRecord& record);
 

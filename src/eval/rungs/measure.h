@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rung timing on a GPU: measures the official shape.
+// Times a program on a GPU at the official shape.
 //
-// Contract: the time is the median of timed runs of all steps (prepare included), each with a cold
-// L2, with its 95% interval; its origin is `measured`. If there is an incumbent to compare with,
-// both programs run alternately in random order, and the median of the paired ratios gets an
-// interval, too. The evaluator adds blocks of pairs until the candidate is certainly slower or the
-// ratio is precise enough (PairRule). Every run writes its own copy of the outputs, and after each
-// block the GPU compares all copies with the truth. If it cannot, inputs repeat the values of a
-// small set, and the evaluator checks random places of each output for its initial pattern. The
-// evaluator also measures each block with its own clock, subtracts a control block (everything
-// except the steps), and aborts the evaluation if the runner's times keep disagreeing with this. A
-// time below the floor is rejected. A shape that exceeds the GPU's memory is skipped.
+// Contract: a run executes all steps of the plan, including `prepare`, with a cold L2. The time is
+// the median of the timed runs, with its 95% interval. If there is an incumbent (the best program
+// so far), the evaluator runs both programs alternately in random order, and computes the median of
+// the paired ratios with its interval. It adds blocks of pairs until the candidate is slower with
+// high confidence, or the ratio is precise enough (PairRule). Every run writes its own copy of the
+// outputs, and after each block the GPU compares all copies with the truth. If the truth does not
+// fit the GPU, inputs repeat the values of a small input set, and the evaluator only checks at
+// random places whether the program has overwritten the outputs' initial pattern. The evaluator
+// also measures each block with its own clock and subtracts the time of a control block (a block
+// without the steps). If the runner's reported times keep disagreeing with this clock, the
+// evaluation is aborted. A program with a time below the floor is rejected. A shape that exceeds
+// the GPU's memory is skipped.
 //
 // Example: CG_TRY(TimingOutcome t, measure_official(evaluation, {id}));
 #pragma once
@@ -22,26 +24,27 @@ namespace cutegen::eval {
 
 struct MeasureOptions {
   std::string program_id;
-  GpuSetPtr set;                           // values of the shape, if a set exists
+  GpuSetPtr set;                           // inputs and truth at the shape; may be null
   const KernelProgram* against = nullptr;  // the incumbent
   const PreparedShape* shape = nullptr;    // a shape other than the official one
-  // Whether to end the series when the program is certainly slower. False if several weighted
-  // shapes decide together.
+  // Whether to stop when the program is slower than the incumbent with high confidence. False if
+  // several weighted shapes decide together.
   bool drop_losers = true;
 };
 Result<TimingOutcome> measure_official(const Evaluation& e, const MeasureOptions& options);
 
-// Rejects a time below the floor. If a time is below the roofline of the operations as written, the
-// detail says so.
+// Rejects a program whose time is below the floor. If the time is only below the roofline of the
+// operators as written, the detail says so.
 void hold_to_floor(const Roofline& floor, const Timing& timing, TimingOutcome& outcome);
 
-// The time of one block of timed runs, by both clocks.
+// The time of one block of runs by two clocks: claimed_ns by the runner's, seen_ns by the
+// evaluator's.
 struct TimedBlock {
-  double claimed_ns = 0, seen_ns = 0;  // sums over its runs, minus the control block's
+  double claimed_ns = 0, seen_ns = 0;  // sums over the runs, minus the control block
   int runs = 0;
 };
-// `agrees` is true if at least one block agrees, as it does if the runner is honest. The times are
-// sums over all blocks.
+// Sums the times over all blocks. `agrees` is true if the clocks agree for at least one block,
+// because other work can disturb the blocks of an honest runner.
 ClockCheck check_clock(const std::vector<TimedBlock>& blocks);
 
 }  // namespace cutegen::eval

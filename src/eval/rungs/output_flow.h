@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the launches that an output depends on, and whether blocks that did not run affect it.
+// Finds the launches on which an output depends. Decides whether thread blocks that the simulator
+// did not run could affect this output.
 //
-// Contract: flow_to() follows buffers backwards from the last launch that takes the output as an
-// argument. It assumes that a launch reads every buffer it gets. `complete`: every launch before
-// the last ran all of its blocks, so their buffers hold what a full run writes. `why_not`: the
-// blocks of a launch combine their results (atomics), or the buffers between launches do not keep
-// what they write.
+// Contract: flow_to() begins at the last launch that has the output as an argument and follows
+// buffers backwards. It assumes that a launch reads all of its buffer arguments. The output cannot
+// be compared if blocks of a launch combine their results (atomics), or if buffers between launches
+// do not keep the values that blocks write; `why_not` then gives the reason.
 //
 // Example: Flow f = flow_to("out", task, steps, report, aliased); if (f.why_not.empty()) compare();
 #pragma once
@@ -20,8 +20,8 @@
 namespace cutegen::eval {
 
 struct Flow {
-  std::string why_not;           // why the evaluator cannot compare the output; empty if it can
-  bool complete = true;          // if false, results may come from scratch that no block wrote
+  std::string why_not;           // why the output cannot be compared; else empty
+  bool complete = true;          // all launches before the last one ran all of their blocks
   std::vector<size_t> launches;  // indices of the launches on which the output depends
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tools that all rungs of the ladder use, and how a rung ends.
+// The services that all rungs (checks) of an evaluation use, and the type of a rung's result.
 //
-// Contract: a rung returns RungEnd for every fault of the candidate. It returns an Error only for
-// cutegen's own failures (the verdict is then `aborted`) or if the Context ended.
+// Contract: if the candidate is at fault, a rung returns a RungEnd with the status. It returns an
+// Error only if cutegen itself fails (the verdict is then `aborted`) or the Context ended.
 //
 // Example: return rung_failed("...");
 #pragma once
@@ -26,35 +26,35 @@ class Excerpts;
 class HardwareCounters;
 class GpuTruths;
 
-// The tools, and the data of the device, the open task and one evaluation. A value that shares what
-// it uses, so nothing in it can dangle.
+// Services and data that the rungs need: of the device, the open task and the present evaluation. A
+// copy shares ownership of all services, so no reference can dangle.
 struct Services {
   std::shared_ptr<toolchain::Toolchain> toolchain;
   std::shared_ptr<toolchain::Assembler> assembler;
   std::shared_ptr<Runner> runner;
-  std::shared_ptr<Runner> simulator;  // on a GPU: finds races; may be null
+  std::shared_ptr<Runner> simulator;  // on a GPU: a simulator that detects races; may be null
   std::shared_ptr<TruthPool> pool;
-  std::shared_ptr<Excerpts> excerpts;          // on a simulator: values at large official shapes
-  std::shared_ptr<GpuTruths> official;         // on a GPU: values at large official shapes
-  std::shared_ptr<HardwareCounters> counters;  // on a GPU: counters for profiles
+  std::shared_ptr<Excerpts> excerpts;   // on a simulator: input sets for large official shapes
+  std::shared_ptr<GpuTruths> official;  // on a GPU: input sets for large official shapes
+  std::shared_ptr<HardwareCounters> counters;  // on a GPU: hardware counters for profiles
   DeviceName device_name;
   bool on_gpu() const { return device_name.is_gpu(); }
   DeviceFacts device;
   device::DeviceIdentity identity;  // identifies the GPU; empty on a simulator
   GpuSpec gpu;
   int threads = 0;
-  // Time limit of a run at the official shape on a simulator.
+  // Time limit for a run at the official shape on a simulator.
   Nanoseconds official_limit = std::chrono::seconds(60);
   std::vector<std::string> families;
-  bool precision_tells = true;             // lower-precision solutions fail on the open task
-  uint64_t sample_seed = 1;                // secret seed of the timed CTAs, one per opened task
-  std::shared_ptr<DerivedShapes> derived;  // from a program's tiles; null: no derived shapes
-  std::vector<TestCase> proposed;          // additional tests from a tester
+  bool precision_tells = true;             // on this task, comparison detects lower precision
+  uint64_t sample_seed = 1;                // secret; selects the CTAs that the simulator times
+  std::shared_ptr<DerivedShapes> derived;  // null: use no derived test shapes
+  std::vector<TestCase> proposed;          // additional tests that a model proposed
 };
 
 struct RungEnd {
   bool passed = true;
-  Status status = Status::correct;  // why the rung did not pass
+  Status status = Status::correct;  // the verdict's status if the rung failed
   std::string headline, detail;     // detail: one line if it passed
   std::vector<Mismatch> mismatches;
 };
@@ -76,7 +76,8 @@ inline RungEnd rung_ended(Status status, std::string headline, std::string detai
 inline RungEnd rung_failed(std::string headline, std::string detail = {}) {
   return rung_ended(Status::failed, std::move(headline), std::move(detail));
 }
-// A user error fails the candidate, and `unsupported` stays so. Every other error is cutegen's own.
+// Converts an error to a result: a user error fails the candidate, and `unsupported` gives the
+// status `unsupported`. Returns every other error as it is, because cutegen itself failed.
 Result<RungEnd> rung_of(const Error& error);
 
 using Progress = std::function<void(const std::string&)>;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a program at the official shape on a simulator, which runs a sample of its blocks.
+// Checks a program at the official shape on the simulator, which runs only a sample of the
+// program's thread blocks.
 //
-// Contract: the inputs repeat an excerpt (eval/sets/excerpts.h), a small set with known truth. If
-// no block outside the sample affects a result, the check compares what the blocks wrote with the
-// truth of the excerpt. If outputs cannot be compared, `not_compared` gives the reason, and the run
-// must do what compared runs did: execute the same instructions, as much arithmetic per FLOP of the
-// task, and write all of the outputs. docs/evaluation.md: "The official shape on the simulator".
+// Contract: the inputs repeat an excerpt: a small part of the official shape with known truth
+// (eval/sets/excerpts.h). If blocks outside the sample cannot affect an output, the check compares
+// the written values with the excerpt's truth. If no output can be compared, `not_compared` gives
+// the reason. The run must then resemble the compared runs at smaller shapes: it must execute only
+// the same instructions, do as much arithmetic per FLOP of the task, and write all of the outputs.
+// docs/evaluation.md: "The official shape on the simulator".
 //
 // Example: SampledCheck c = check_sampled_run(...); if (!c.end.passed) return c.end;
 #pragma once
@@ -17,32 +19,32 @@ namespace cutegen::eval {
 
 struct SampledCheck {
   RungEnd end;               // passed, or the fault
-  std::string not_compared;  // why no value was compared; empty if some were
-  int64_t elements = 0;      // compared elements
-  // The result depends on which blocks ran: run more of them before you trust it.
+  std::string not_compared;  // why no value was compared; empty if values were compared
+  int64_t elements = 0;      // number of compared elements
+  // The result may depend on the sample. The caller should repeat the run with more blocks.
   bool by_sample = false;
   std::vector<std::string> marks;
-  // Blocks that may behave differently from all that ran; empty if there are none.
+  // Names the blocks that may behave differently from all blocks that ran. Empty if there are none.
   std::string blocks_missed;
 };
 
 struct CheckedRun {
   const Task& task;
-  const std::vector<std::string>& sources;  // the source of each module
+  const std::vector<std::string>& sources;  // the source file of each module
   const ShapeCase& official;
   const device::PlanSteps& steps;
   const device::RunReport& report;
   const ExcerptMemory& memory;
   const Coverage& coverage;
-  bool compared_whole = false;  // the official shape is among the test shapes
+  bool compared_whole = false;  // whether the whole official shape was tested before
 };
 SampledCheck check_sampled_run(const CheckedRun& run);
 
-// Names the launches with kinds of blocks that did not run; empty if every kind did.
+// Names the launches in which some kind of block did not run. Empty if every kind ran.
 std::string blocks_missed(const device::RunReport& report);
 
-// The most warp instructions that one block may execute: 32 times what blocks of a correct run
-// needed for the same work, plus a million.
+// The limit of warp instructions per block: 32 times the number that blocks of a correct run
+// executed for the same work, plus a million.
 double most_of_a_block(const ShapeCase& official, const Coverage& coverage, int64_t blocks);
 
 }  // namespace cutegen::eval

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffers of timed runs at the official shape, in the form that the runner receives.
+// TimedBuffers: the buffers of timed runs at the official shape, if the input set of this shape
+// does not fit the GPU.
 //
-// Contract: inputs repeat the values of a small secret set, so integers stay in their range.
-// Outputs and scratch hold a pattern that no program knows. Two programs that are timed alternately
-// share the inputs; the other program's outputs are named "against/NAME". Each timed run has its
-// own copy of the outputs and of mutated tensors, as far as memory permits; mutated tensors start
-// each run with the small set's values. unwritten() counts elements that still hold the pattern, at
-// fresh random places in each call.
+// Contract: inputs repeat the values of a small secret input set, so integers stay in their valid
+// range. Outputs and scratch contain a secret pattern at first. If two programs run alternately,
+// they share the inputs, and the other program's outputs are named "against/NAME". Each timed run
+// writes its own copy of the outputs and of mutated tensors, if memory permits. A mutated tensor
+// has the small set's values before each run. unwritten() counts elements that still have the
+// pattern, at the random places of draw_probes().
 //
 // Example: TimedBuffers b(task, official, *set); CG_CHECK(b.add_other(plan)); b.put(request, ...);
 #pragma once
@@ -21,16 +22,16 @@ class TimedBuffers {
  public:
   TimedBuffers();
   Result<void> add(const Task& task, const PreparedShape& official, const InputSet& set);
-  // Adds only scratch, because the evaluator owns inputs and outputs.
+  // Adds only scratch, for runs whose inputs and outputs are in the evaluator's GPU memory.
   Result<void> add_scratch(const PreparedShape& official);
-  // Reserves the bytes of an output that the evaluator owns and that also has copies.
+  // Counts the bytes of an output in the evaluator's GPU memory, which also has one copy per run.
   void reserve(int64_t bytes) { outputs_ += bytes; }
   bool holds(const std::string& name) const;
-  // Adds outputs and scratch of the other program and, with a set, its mutated tensors.
+  // Adds outputs and scratch of the other program. With `set`, also adds the mutated tensors.
   Result<void> add_other(const Task& task, const PreparedShape& official,
                          const InputSet* set = nullptr);
-  // Makes as many copies of the outputs as `memory` holds, at most `wanted`. Returns false if not
-  // even one fits.
+  // Plans as many copies of the outputs as fit into `memory`, at most `wanted`. Returns false if
+  // none fits.
   bool fit(int64_t memory, int wanted);
   Result<void> put(RunRequest& request);
 
@@ -38,20 +39,20 @@ class TimedBuffers {
   int copies() const { return copies_; }
   // Draws random places in the first `runs` copies of every output.
   std::vector<Probe> draw_probes(const Task& task, int runs);
-  // Call it after reading these places. Counts the elements of an output that still hold its
-  // pattern.
+  // Call it after the runner has read the probes. Counts the elements of an output that still have
+  // the pattern.
   int64_t unwritten(const std::vector<Probe>& probes, const TensorInfo& out,
                     int64_t& looked_at) const;
 
-  // The name of a buffer of the other program.
+  // Returns the name of the other program's buffer.
   static std::string other_name(const std::string& name) { return "against/" + name; }
 
  private:
-  struct Stock {  // a small set's values: their bytes in the shared memory
+  struct Stock {  // values of a tensor of the small set, and their place in memory_
     std::string name;
     std::vector<std::byte> bytes;
     int64_t at = 0;
-    bool copied = false;  // whether timed runs use several copies in turn
+    bool copied = false;  // whether each timed run uses its own copy
   };
   Result<void> add_buffer(const std::string& name, int64_t bytes, bool read_only, bool output,
                           std::vector<std::byte> pattern);
@@ -69,7 +70,7 @@ class TimedBuffers {
   Mapping mapping_;
 };
 
-// The bytes of one tensor at this shape.
+// Returns the size of a tensor at this shape, in bytes.
 Result<int64_t> bytes_of(const TensorInfo& info, const ShapeCase& shape);
 
 }  // namespace cutegen::eval

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rung timing: models the time of the official shape from a sample of its CTAs.
+// Timing on the simulator: models a program's time at the official shape from a sample of CTAs.
 //
-// Contract: the time is the sum of the modelled kernel times (prepare included); its origin is
-// `modelled`, and its interval is the sampling error. A secret seed draws the sample, so a program
-// cannot do less work in the counted CTAs. With `lines`, the rung adds counters by source line and
-// remarks (eval/diagnosis/explain.h). It compares what the blocks write with the truth, if possible
-// (eval/rungs/sampled_check.h). If a run exceeds its budget, the rung gives a reason instead of a
-// time. If one block takes far longer than the task's work needs, the program has `failed`. A
-// modelled time below the roofline, or even below the floor, is reported as it is, unless the
-// program omits most of the traffic.
+// Contract: the time is the sum of the modelled kernel times, including `prepare`. Its interval is
+// the sampling error. A secret seed selects the CTAs, so that a program cannot do less work in the
+// sampled CTAs. With question.lines, the result has counters per source line and remarks
+// (eval/diagnosis/explain.h). If possible, time_official() also compares the values that the CTAs
+// write with the truth (eval/rungs/sampled_check.h). If the simulation exceeds its time limit, the
+// result has a reason instead of a time. If one CTA runs far longer than the task's work justifies,
+// the program has `failed`. A modelled time below the roofline or the floor is reported unchanged,
+// unless the program omits most of the memory traffic.
 //
 // Example: CG_TRY(TimingOutcome t, time_official(evaluation, {&coverage, id}));
 #pragma once
@@ -25,7 +25,7 @@ struct TimingOutcome {
   std::optional<Timing> timing;
   std::vector<KernelProfile> kernels;
   std::vector<std::string> marks;
-  std::string official_not_compared;  // why no value of the official shape was compared
+  std::string official_not_compared;  // why no value at the official shape was compared
 };
 
 inline TimingOutcome failed(RungEnd end) {
@@ -36,18 +36,18 @@ inline TimingOutcome failed(RungEnd end) {
 }
 
 struct TimingQuestion {
-  // What compared runs executed; null: time the program without these checks.
+  // The instructions that compared runs executed. Null: time the program without comparing values.
   const Coverage* coverage = nullptr;
   std::string program_id;
   bool lines = false;
   const PreparedShape* shape = nullptr;  // a shape other than the official one
-  bool many_blocks = false;              // begin with as many blocks as a sample may have
+  bool many_blocks = false;              // begin with the largest permitted sample
 };
 
-// Adds the figures that accompany every time: floor, reachable bound, roofline.
+// Sets the floor, the reachable bound and the roofline.
 void set_bounds(Timing& timing, const Roofline& roofline);
 Result<TimingOutcome> time_official(const Evaluation& e, const TimingQuestion& asked);
-// The address space that the large buffers of any shape of the task may need.
+// Returns the address space that the large buffers need, at most over all shapes of the task.
 int64_t large_addresses(const Task& task);
 
 }  // namespace cutegen::eval
