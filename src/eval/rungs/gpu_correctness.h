@@ -2,9 +2,10 @@
 // Correctness at the official shape on a GPU: the program runs in GPU memory that the evaluator
 // owns, and the GPU compares the outputs with the truth.
 //
-// Contract: GpuTruths starts in the background (its own context, the comparison kernels, a
-// torch worker with the GPU). missing() waits for the start and returns why this machine cannot
-// compare outputs, or nothing. A program runs in JudgedBuffers (eval/sets/judged_buffers.h).
+// Contract: GpuTruths computes and keeps input sets with their truth. In the background, it opens a
+// GPU context, loads the comparison kernels and starts a torch worker on the GPU. missing() waits
+// for this start. It returns the reason if this machine cannot compare outputs, else an empty text.
+// A program runs in JudgedBuffers (eval/sets/judged_buffers.h).
 //
 // Example:
 //   CG_TRY(auto set, official.draw(ctx, task, shape, "made", program_id));

@@ -23,13 +23,14 @@ namespace cutegen::eval {
 // too.
 struct ShapeWish {
   enum class Kind {
-    tiles,     // all divisions in the grid of launch `at` have tiles and tails at one shape
+    tiles,     // all divisions in the grid of launch `at` have enough tiles at one shape
     division,  // division `at` has `least` tiles and a tail
-    // bound `at` is min(a, b): a < b at the test shape if and only if a < b at the official shape
+    // bound `at` is min(a, b): the same operand is the smaller one as at the official shape
     passes,
-    blocks,      // the grid of launch `at` has several blocks along `axis`
-    once_round,  // launch `at` has a constant grid, with fewer threads than elements
-    length,      // the size `name` is long enough for several loop steps
+    blocks,  // the grid of launch `at` has at least `least` blocks along `axis`
+    // launch `at` has a constant grid, and a tensor has more elements than the grid has threads
+    once_round,
+    length,  // the size `name` is at least `least`
   } kind = Kind::division;
   size_t at = 0, axis = 0;
   int64_t least = 0;

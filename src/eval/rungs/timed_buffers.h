@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TimedBuffers: the buffers of timed runs at the official shape, if the input set of this shape
-// does not fit the GPU.
+// TimedBuffers: the buffers of timed runs at the official shape that the evaluator sends to the
+// runner. If the input set is in the evaluator's GPU memory, these are only scratch buffers.
 //
 // Contract: inputs repeat the values of a small secret input set, so integers stay in their valid
 // range. Outputs and scratch contain a secret pattern at first. If two programs run alternately,
