@@ -19,7 +19,7 @@
 
 namespace cutegen {
 
-// Static counts of machine instructions.
+// Counts of machine instructions in the code of one kernel.
 struct CodeAudit {
   int64_t instructions = 0;
   // LDL and STL instructions: spills, and arrays in local memory
@@ -50,7 +50,7 @@ struct GlobalAudit {
 inline constexpr const char* kConstantByAddress = "constant memory by address";
 
 struct BinaryAudit {
-  std::string assembler, disassembler;    // "ptxas 13.0.88"; empty if missing
+  std::string assembler, disassembler;    // names and versions: "ptxas 13.0.88"; empty if missing
   std::vector<KernelAudit> kernels;       // sorted by module and name
   std::vector<GlobalAudit> globals;       // global variables that the code uses
   std::vector<std::string> device_calls;  // called CUDA functions: "malloc", "vprintf"

@@ -47,9 +47,9 @@ struct Node {
 };
 
 struct Graph {
-  std::vector<Value> placeholders;  // inputs, parameters, buffers that the graph reads
+  std::vector<Value> placeholders;  // the inputs, parameters and buffers that the graph reads
   std::vector<Node> nodes;
-  std::vector<std::string> outputs;   // value names, in the order of the task's outputs
+  std::vector<std::string> outputs;   // names of values, in the order of the task's outputs
   std::vector<std::string> warnings;  // what the trace does not contain
 
   const Node* producer(const std::string& value) const;  // null for placeholders

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plan version 1: how the device code of a kernel program is launched (plan.json).
+// Plan: the launches of a kernel program's device code, read from plan.json (version 1).
 //
 // Contract: parse_plan accepts exactly the schema schemas/plan.v1.json. An error gives the place
 // ("plan.json#/steps/0/grid") and the remedy. A reserved field is an error that names the field.
@@ -72,7 +72,7 @@ struct Plan {
   Dialect dialect = Dialect::cute;
   std::vector<std::string> arch{"sm_80+"};  // "sm_80+": also newer GPUs; "sm_90a": only this one
   std::vector<std::string> sources;
-  std::vector<std::pair<std::string, std::string>> bind;  // short name -> the task's tensor
+  std::vector<std::pair<std::string, std::string>> bind;  // (short name, name of the task's tensor)
   std::vector<std::pair<std::string, Expr>> symbols;      // a symbol may use earlier symbols
   std::vector<std::pair<std::string, Expr>> defines;
   std::vector<Expr> requires_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Task: what a kernel must compute.
+// Task: the computation that a kernel must perform: a PyTorch module with its inputs, shapes and
+// accuracy.
 //
 // Contract: names, shapes and dtypes come from the reference module. An input has its name in
 // forward() ("x"; a list's items "xs.0", "xs.1"). A parameter or buffer has its dotted path
@@ -71,9 +72,9 @@ struct Task {
   std::string name;                    // file name without extension
   std::string file;                    // path as given
   std::string source;                  // text of the reference file
-  std::vector<TensorInfo> tensors;     // inputs, parameters, buffers, outputs, in that order
-  std::vector<ScalarInfo> attributes;  // attr(name)
-  std::vector<ScalarInfo> arguments;   // arg(name): scalars among get_inputs()
+  std::vector<TensorInfo> tensors;     // first inputs, then parameters, buffers and outputs
+  std::vector<ScalarInfo> attributes;  // scalar attributes of the module, used as attr(name)
+  std::vector<ScalarInfo> arguments;   // scalars that get_inputs() returns, used as arg(name)
   MathMode math_mode = MathMode::fp32;
   bool math_mode_asked = false;    // the user chose the math mode; else it follows from the dtypes
   bool tf32_convolutions = false;  // PyTorch's default: fp32, but convolutions may use TF32
@@ -83,7 +84,7 @@ struct Task {
   std::optional<std::string> baseline;
   std::vector<ShapeCase> shapes;
   Graph graph;
-  std::string workload;            // "matmul", kElementwise, ...; fused: "matmul+elementwise"
+  std::string workload;  // kinds of operators: "matmul", kElementwise, "matmul+elementwise"
   std::vector<std::string> notes;  // limits of judging this task, for the user
   // The names of the tensors that forward() returns, in order. Set only if forward() returns a
   // mutated tensor, because this tensor is then not among the outputs.

@@ -3,8 +3,8 @@
 //
 // Contract: start() starts cutegen-evaluator as a child process. If the child dies, the client
 // starts it again and repeats the unfinished evaluation, at most twice; then the verdict is
-// `aborted`. All calls block until they finish or the Context ends. The destructor ends the child
-// and all its descendants.
+// `aborted`. All calls block until they finish, or until the Context is cancelled or times out. The
+// destructor ends the child and all its descendants.
 //
 // Example:
 //   CG_TRY(auto e, EvaluatorClient::start(ctx, {.device = "sim:h200"}));
@@ -118,7 +118,7 @@ struct BaselinesRequest {
   std::string task = {};
 };
 
-// A third-party solution: `class ModelNew` of one Python file; see eval/judge/foreign.h.
+// Judges a third-party solution: the class ModelNew of a Python file; see eval/judge/foreign.h.
 struct ForeignRequest {
   torch::ForeignFile answer;
   Rung up_to = Rung::timing;

@@ -28,8 +28,8 @@ struct SuiteParts {
   std::function<Result<SuiteGpu>(const Context&)> gpu;
   std::function<Result<std::unique_ptr<torch::TorchWorker>>(const SuiteGpu&)> worker;
   std::function<Result<std::vector<ControlTime>>(const Context&)> controls;
-  // The first truth starts after the control kernels are timed. On a busy GPU, their timing ends at
-  // this limit.
+  // Time limit for timing the control kernels. Truths are computed afterwards, so a busy GPU must
+  // not delay them for longer.
   Nanoseconds controls_limit = std::chrono::seconds(60);
   std::function<Result<TruthMade>(const Context&, const SuiteGpu&, const Task&)> truth;
 };

@@ -69,8 +69,8 @@ class ForeignOfficial {
 // Returns the file that a control process loads instead of a solution. Its model returns outputs of
 // the task's shapes and computes nothing.
 torch::ForeignFile control_file(const Task& task);
-// Times the control calls of a process that has loaded that file, by the evaluator's clock.
-// `unsupported`: a set does not fit the GPU.
+// Times control calls by the evaluator's clock. The process must have loaded control_file().
+// Returns the error `unsupported` if a set does not fit the GPU.
 Result<std::vector<double>> control_calls(const Context& ctx, const Services& services,
                                           ForeignOfficial& clean);
 struct ForeignControls {

@@ -19,7 +19,7 @@ using TimeShape = std::function<Result<TimingOutcome>(const PreparedShape&)>;
 
 struct ShapesTimed {
   TimingOutcome outcome;           // outcome.timing is the headline time
-  std::optional<Timing> official;  // timing of the official shape alone
+  std::optional<Timing> official;  // the timing at the official shape
 };
 Result<ShapesTimed> time_shapes(const Prepared& prepared, const TimeShape& time);
 

@@ -43,7 +43,7 @@ class BlockSets {
   const Task& task_;
   const PreparedShape& shape_;
   std::string program_id_;
-  GpuSetPtr set_, next_;  // next_: the set for the block after the next one
+  GpuSetPtr set_, next_;  // set_: set of the block that next() prepared; next_: of the one after it
   std::optional<JudgedBuffers> run_;
   bool first_block_ = true, own_inputs_ = false;
 };

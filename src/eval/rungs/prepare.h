@@ -24,7 +24,7 @@ struct PreparedShape {
   device::PlanSteps all_steps() const;  // fills of zeroed scratch, `prepare`, `steps`
 };
 
-// Checks the sources against the policy and the plan against the task.
+// Lints the sources (eval/source/lint.h) and checks the plan against the task.
 RungEnd lint_rung(const KernelProgram& program, const Task& task);
 
 class Prepared {

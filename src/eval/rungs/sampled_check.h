@@ -18,7 +18,7 @@
 namespace cutegen::eval {
 
 struct SampledCheck {
-  RungEnd end;               // passed, or the fault
+  RungEnd end;               // whether the program passed, or its fault
   std::string not_compared;  // why no value was compared; empty if values were compared
   int64_t elements = 0;      // number of compared elements
   // The result may depend on the sample. The caller should repeat the run with more blocks.

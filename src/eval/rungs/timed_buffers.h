@@ -37,7 +37,7 @@ class TimedBuffers {
 
   int64_t total() const { return fixed_ + outputs_; }
   int copies() const { return copies_; }
-  // Draws random places in the first `runs` copies of every output.
+  // Returns random places in the first `runs` copies of every output.
   std::vector<Probe> draw_probes(const Task& task, int runs);
   // Call it after the runner has read the probes. Counts the elements of an output that still have
   // the pattern.

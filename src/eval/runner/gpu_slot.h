@@ -3,9 +3,9 @@
 //
 // Contract: locks a file named after the GPU's UUID, which all users of the machine share. The
 // destructor or the end of the process frees the lock. acquire() takes an exclusive lock, for
-// measurements. share() takes a shared lock, for other work. Both wait in order of arrival until
-// the Context ends, so that shared locks cannot starve a measurement. A thread that has a lock may
-// call share() again. Other programs ignore the lock.
+// measurements. share() takes a shared lock, for other work. Both wait in order of arrival, so that
+// shared locks cannot starve a measurement. They stop waiting if the Context is cancelled or times
+// out. A thread that has a lock may call share() again. Other programs ignore the lock.
 //
 // Example: CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, identity.uuid)); measure();
 #pragma once

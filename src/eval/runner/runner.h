@@ -3,13 +3,13 @@
 //
 // Contract: one process at a time executes candidates. It starts at the first call. If it dies, the
 // next call starts a new process, which loads the latest modules. load() and run() return an Error
-// only if cutegen itself fails or the Context is cancelled. If the process dies or hangs, the
-// outcome says so, because the candidate may be the cause; the object kills a process that hangs.
-// The evaluator does not trust the process: it compares the values in shared memory itself. With
-// `spare`, the next process starts in advance and an old one ends in the background, because a GPU
-// context takes long to create; settle() waits for both. With `around`, a profiler starts the
-// process. The sandbox then has no seccomp filter, because the profiler's libraries open the GPU's
-// device files again later. finish() waits until profiler and process have ended.
+// only if cutegen itself fails or the Context is cancelled or times out. If the process dies or
+// hangs, the outcome says so, because the candidate may be the cause; the object kills a process
+// that hangs. The evaluator does not trust the process: it compares the values in shared memory
+// itself. With `spare`, the next process starts in advance and an old one ends in the background,
+// because a GPU context takes long to create; settle() waits for both. With `around`, a profiler
+// starts the process. The sandbox then has no seccomp filter, because the profiler's libraries open
+// the GPU's device files again later. finish() waits until profiler and process have ended.
 //
 // Example: CG_TRY(RunnerOutcome o, runner.run(ctx, request));
 //   if (o.kind == RunnerOutcome::Kind::died) ...

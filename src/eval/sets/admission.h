@@ -4,7 +4,7 @@
 //
 // Contract: the sets come from the pool, and programs are judged on them later. If the sets of a
 // family equal those of `made` at every shape, Admission::families omits this family. An Error
-// means that no set could be computed, or that the Context ended.
+// means that no set could be computed, or that the Context was cancelled or timed out.
 //
 // Example: CG_TRY(Admission a, admission_of(ctx, task, pool));
 #pragma once

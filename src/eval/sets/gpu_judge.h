@@ -118,7 +118,7 @@ class GpuJudge {
   Result<void> fill_guards(GpuBuffer& buffer);
 
   std::shared_ptr<GpuSide> side_;
-  GpuBuffer words_;  // the arguments and counters of a launch
+  GpuBuffer words_;  // arguments and counters of a comparison kernel's launch
   bool loaded_ = false;
 };
 

@@ -46,7 +46,7 @@ class GpuTruthPool {
   // Lets the thread finish its present set. It starts no other set until resume().
   void pause();
   void resume();
-  // Drops sets until they take at most `bytes`.
+  // Drops sets until all kept sets take at most `bytes` bytes.
   void shrink(int64_t bytes);
   int64_t bytes();
   int64_t allowed();

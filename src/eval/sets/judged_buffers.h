@@ -73,7 +73,7 @@ class JudgedBuffers {
   GpuJudge* judge_ = nullptr;
   GpuSetPtr set_;
   std::vector<SharedBuffer> shared_;
-  // Copies of the inputs (if own_inputs), in the set's order.
+  // Copies of the set's inputs, in the same order. Empty unless own_inputs was set.
   std::vector<GpuBuffer> inputs_;
   std::vector<GpuBuffer> scratch_, outputs_;  // outputs_: all of copy 0, all of copy 1, ...
   std::vector<GpuBuffer> against_;            // mutated tensors of the second program

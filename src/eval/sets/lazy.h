@@ -26,7 +26,7 @@ namespace cutegen::eval {
 // another size.
 using LazyValues = std::optional<std::vector<double>>;
 struct LazyAnswer {
-  std::string name;  // "zeros", "copy of x"
+  std::string name;  // for example "zeros" or "copy of x"
   // Returns the solution's values for output number `output` of `set`. `replayed` is the set whose
   // result the solution "the first answer replayed" returns, or null.
   std::function<LazyValues(const InputSet& set, size_t output, const InputSet* replayed)> values;

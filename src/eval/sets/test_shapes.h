@@ -37,7 +37,7 @@ class WorkLimit {
  public:
   explicit WorkLimit(const Task& task, bool sm_90a = false);
   bool permits(const ShapeCase& shape) const;
-  std::string text() const;  // "100 MFLOP and 1.57 million elements"
+  std::string text() const;  // the limit: "100 MFLOP and 1.57 million elements"
 
  private:
   double flops_;

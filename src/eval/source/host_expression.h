@@ -23,7 +23,8 @@ struct HostContext {
   const SourceOutline& outline;
   std::string file;
   std::function<const TensorInfo*(const std::string&)> tensor;
-  std::map<std::string, std::string> defines = {};  // the plan's defines: name -> expression
+  // expression of each define of the plan, by name
+  std::map<std::string, std::string> defines = {};
   int steps = 0, depth = 0;
 
   tl::unexpected<Error> error(const Token& at, std::string message) const;

@@ -36,7 +36,7 @@ struct HostState {
   // change them.
   void forget(TokenRange range, const Error& why);
   size_t statement_end(size_t i) const;
-  Result<void> alias(TokenRange range);  // using X = TYPE; typedef TYPE X;
+  Result<void> alias(TokenRange range);  // reads using X = TYPE; or typedef TYPE X;
   // Returns the tokens of a type or a kernel's name as device code spells them: with local aliases
   // replaced, and __half instead of at::Half.
   std::vector<Token> substituted(TokenRange range) const;

@@ -19,7 +19,7 @@
 
 namespace cutegen::eval {
 
-// How tightly the outermost operator of a plan expression binds.
+// The precedence of the outermost operator of a plan expression, from low to high.
 enum class Binding { conditional, equality, relation, sum, product, sign, whole };
 
 struct HostValue {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the launch of a kernel from a host function, without running it.
+// Reads the launch of a kernel from a host function (the launcher), without running the function.
 //
 // Contract: accepts straight-line code with one launch, `if` around assignments, PyTorch's dtype
 // dispatch macros, and checks. A loop, a switch, a second launch, or a call of a function whose

@@ -19,7 +19,7 @@
 
 namespace cutegen::eval {
 
-using TokenRange = std::pair<size_t, size_t>;  // [first, second) of a list of tokens
+using TokenRange = std::pair<size_t, size_t>;  // the tokens with index first to second - 1
 
 struct SourceFunction {
   std::string name, scope;     // scope: the enclosing namespaces, such as "::ours"

@@ -26,7 +26,7 @@ struct Token {
 
 std::vector<Token> scan_source(std::string_view source);
 
-// A declared kernel: extern "C" __global__ ... name(parameters).
+// The signature of a kernel: extern "C" __global__ ... name(parameters).
 struct Signature {
   std::string name;
   std::vector<std::string> parameters;  // text of each parameter

@@ -27,7 +27,7 @@ class FakeToolchain : public toolchain::Toolchain {
   Result<toolchain::CompileResult> compile(const Context&,
                                            const toolchain::CompileRequest& request) override {
     {
-      std::lock_guard lock(mutex_);  // modules compile in parallel
+      std::lock_guard lock(mutex_);  // because modules compile in parallel
       requests.push_back(request);
     }
     if (trouble) return fail(*trouble);
