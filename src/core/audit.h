@@ -2,9 +2,9 @@
 // BinaryAudit: facts that cutegen reads from a program's machine code without running the program:
 // registers, spills, matrix instructions, clock reads, and state in global variables.
 //
-// Contract: a verdict contains the audit. Instruction counts are static: an instruction in a loop
-// counts once. `skipped` lists the parts that the audit could not read, with reasons. If the audit
-// could not read a kernel's machine code, KernelAudit::code is empty.
+// Contract: BinaryAudit is a part of a Verdict. Instruction counts are static: an instruction in a
+// loop counts once. `skipped` lists the parts that the audit could not read, with reasons. If the
+// audit could not read a kernel's machine code, KernelAudit::code is empty.
 //
 // Example: for (const KernelAudit& k : audit.kernels) worst = std::max(worst, k.registers);
 #pragma once

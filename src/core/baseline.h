@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Baselines of a task: the time of PyTorch, or of other code that the user runs today, on one GPU.
 //
-// Contract: each time is the median of a few calls at the official shape with a cold L2, with its
-// 95% interval. If a baseline has no time, BaselineTime::why gives the reason. A record also
-// contains data of the task, and the times of control kernels: fixed programs that show how fast
-// the GPU runs. With these times, carried_over() rescales the baseline times for a later run. JSON
-// form: schema cutegen.baselines.v1.
+// Contract: each time is the median of a few calls at the official shape (the sizes in the task
+// file) with a cold L2, with its 95% interval. If a baseline has no time, BaselineTime::why gives
+// the reason. A record also contains data of the task, and the times of control kernels: fixed
+// programs that show how fast the GPU runs. With these times, carried_over() rescales the baseline
+// times for a later run. JSON form: schema cutegen.baselines.v1.
 //
 // Example:
 //   if (const BaselineTime* b = best_baseline(record.times, task.math_mode)) use(b->time_ns);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph: the ATen operators of a task's reference, with shapes and dtypes, at the official shape.
+// Graph: the ATen operators of a task's reference, with shapes and dtypes, at the official shape
+// (the sizes in the task file).
 //
 // Contract: a value is named after the node that computes it: "relu", "max_1", or "max_1.0" if the
 // node has several outputs. A placeholder has the name of its tensor in the task. An argument is

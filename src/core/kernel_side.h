@@ -22,7 +22,7 @@ struct KernelSide {
   std::filesystem::path file, reference;
   std::string text;                           // text of the side file
   Json plan;                                  // plan.json with one step, the kernel's launch
-  std::map<std::string, std::string> places;  // JSON pointer in the plan -> "line:column"
+  std::map<std::string, std::string> places;  // "line:column" of each JSON pointer
   // Name of the host function that launches the kernel, or empty. With a launcher, `launcher_args`
   // contains the function's arguments, and the plan omits what the function sets. If
   // `launcher_args` is null, each parameter receives the tensor of the same name.

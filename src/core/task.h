@@ -5,8 +5,9 @@
 // Contract: names, shapes and dtypes come from the reference module. An input has its name in
 // forward() ("x"; a list's items "xs.0", "xs.1"). A parameter or buffer has its dotted path
 // ("fc.weight"). Outputs are "out", or "out.0", "out.1". A mutated tensor has its initial values
-// before a call and its final values after the call. shapes[0] is the official shape. The task's id
-// is a hash of the reference source, the side file and all other data that affects the results.
+// before a call and its final values after the call. shapes[0] is the official shape (the sizes in
+// the task file). The task's id is a hash of the reference source, the side file and all other data
+// that affects the results.
 //
 // Example: CG_TRY(Task t, read_json<Task>(j)); t.official().tensors.at("x")  // {4096, 393216}
 #pragma once

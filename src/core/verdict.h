@@ -139,7 +139,7 @@ struct Accuracy {
 struct Verdict {
   Status status = Status::aborted;
   std::string program_id, task_id, device;
-  std::string gpu, driver;  // "NVIDIA H200", "580.159.04"; empty on the simulator
+  std::string gpu, driver;  // such as "NVIDIA H200" and "580.159.04"; empty on the simulator
   std::vector<std::string> build_ids;
   // Version of the judging rules. 2 added sensitivity beyond kinks; 3: floors that no program
   // beats, limits on whole outputs, math modes from dtypes; 5: a math mode per output, limits on

@@ -5,10 +5,10 @@
 // scrubbed environment and resource limits. The worker restarts a child that hangs or dies. If a
 // task file raises, exits or never returns, the user error has the last line of the traceback and
 // the place in the task file. describe() uses fake tensors, so it allocates no tensor of the
-// official shape. make_set() runs the module for one shape and one input distribution ("family").
-// If `device` is set, the child first starts CUDA on this device. Before the child loads a task, it
-// gives up the right to open files for writing and to start programs. If PyTorch has no CUDA,
-// open() returns a world error.
+// official shape (the sizes in the task file). make_set() runs the module for one shape and one
+// input distribution ("family"). If `device` is set, the child first starts CUDA on this device.
+// Before the child loads a task, it gives up the right to open files for writing and to start
+// programs. If PyTorch has no CUDA, open() returns a world error.
 //
 // Example:
 //   CG_TRY(auto w, TorchWorker::open({})); CG_TRY(Task t, w->describe(ctx, "relu.py", {}));

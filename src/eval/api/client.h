@@ -43,7 +43,7 @@ struct EvaluatorOptions {
   // used one.
   int tasks = 1;
   int sharing = 1;      // number of evaluators that share the device's memory
-  bool suites = false;  // only measure suites of baselines
+  bool suites = false;  // the evaluator only measures suites of baselines (suite.h)
   // Let the compile server parse CuTe's headers for the first program while the torch worker
   // describes the task.
   bool read_cute_ahead = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges the accuracy of baselines: compares their outputs on secret inputs with the truth, by the
-// same rule as for candidates.
+// Judges the accuracy of baselines: compares their outputs on secret inputs with the truth (the
+// result in float64), by the same rule as for candidates.
 //
 // Contract: the worker must have opened the baselines at this shape. Each baseline runs once on an
 // input set of every family (input distribution), in memory that the evaluator owns. The GPU

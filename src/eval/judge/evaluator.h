@@ -88,9 +88,10 @@ class Evaluator {
   Services services_;                    // services that do not depend on a task
   UniqueFd slot_;                        // the GPU's lock file, for the worker that times baselines
   std::unique_ptr<torch::TorchWorker> baselines_;  // times baselines; never runs a candidate
-  std::unique_ptr<torch::TorchWorker> beside_;  // times eager for foreign.h; never runs a solution
-  std::mutex worker_lock_;                      // locked during each call of worker_
-  std::vector<std::unique_ptr<Open>> open_;     // open tasks; the last used one is at the end
+  // times eager mode for foreign.h; never runs a solution
+  std::unique_ptr<torch::TorchWorker> beside_;
+  std::mutex worker_lock_;                   // locked during each call of worker_
+  std::vector<std::unique_ptr<Open>> open_;  // open tasks; the last used one is at the end
   std::stop_source warm_stop_;
   // start of compile server and runner, while the worker describes the task
   std::future<void> warm_;

@@ -47,7 +47,7 @@ class BinaryAuditor {
 // comparison with the truth, so a program that passes keeps to the math mode.
 AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven);
 // Applies the rules with the math mode of each output. An instruction that at least one of these
-// modes permits never fails the program; it gives at most a mark.
+// modes permits never fails the program. It is at most noted in `marks`.
 AuditOutcome judge_audit(BinaryAudit audit, const Task& task, bool proven);
 // Returns the registers per thread of a kernel. 0 if unknown.
 int registers_of(const BinaryAudit& audit, const std::string& module, const std::string& kernel);

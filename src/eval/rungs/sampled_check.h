@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a program at the official shape on the simulator, which runs only a sample of the
-// program's thread blocks.
+// Checks a program at the official shape (the sizes in the task file) on the simulator, which runs
+// only a sample of the program's thread blocks.
 //
 // Contract: the inputs repeat an excerpt: a small part of the official shape with known truth
 // (eval/sets/excerpts.h). If blocks outside the sample cannot affect an output, the check compares

@@ -2,9 +2,9 @@
 // Lists what a program does along the axes of its task (tiles, tails, loops), and finds the sizes
 // of a test shape at which the program does the same.
 //
-// Contract: shape_wishes() lists what the program does at the official shape. meets() checks
-// whether the program does the same at another shape. If it does not at any test shape, goals_of()
-// returns the quantities that must grow.
+// Contract: shape_wishes() lists what the program does at the official shape (the sizes in the task
+// file). meets() checks whether the program does the same at another shape. If it does not at any
+// test shape, goals_of() returns the quantities that must grow.
 //
 // Example: for (ShapeWish& w : shape_wishes(official, other, sizes, step))
 //   if (!meets(w, other, official, sizes, true)) use(goals_of(w, official, sizes));
@@ -25,7 +25,7 @@ struct ShapeWish {
   enum class Kind {
     tiles,     // all divisions in the grid of launch `at` have enough tiles at one shape
     division,  // division `at` has `least` tiles and a tail
-    // bound `at` is min(a, b): the same operand is the smaller one as at the official shape
+    // bound `at` is min(a, b): the smaller operand is the same as at the official shape
     passes,
     blocks,  // the grid of launch `at` has at least `least` blocks along `axis`
     // launch `at` has a constant grid, and a tensor has more elements than the grid has threads

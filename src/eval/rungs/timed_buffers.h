@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TimedBuffers: the buffers of timed runs at the official shape that the evaluator sends to the
-// runner. If the input set is in the evaluator's GPU memory, these are only scratch buffers.
+// TimedBuffers: the buffers of timed runs at the official shape (the sizes in the task file) that
+// the evaluator sends to the runner. If the input set is in the evaluator's GPU memory, these are
+// only scratch buffers.
 //
 // Contract: inputs repeat the values of a small secret input set, so integers stay in their valid
 // range. Outputs and scratch contain a secret pattern at first. If two programs run alternately,

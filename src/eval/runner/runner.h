@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runner: the evaluator's client of the runner, the sandboxed process that executes candidates.
+// Runner: the evaluator's client of the runner process, which executes candidates in a sandbox.
 //
 // Contract: one process at a time executes candidates. It starts at the first call. If it dies, the
 // next call starts a new process, which loads the latest modules. load() and run() return an Error

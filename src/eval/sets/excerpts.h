@@ -2,8 +2,8 @@
 // Excerpts: secret input sets for a small part of the official shape (an excerpt). The simulator
 // cannot run the whole official shape; it runs a sample of CTAs on inputs that repeat the excerpt.
 //
-// Contract: draw() picks the family `made` or `signed` at random and returns a set as
-// TruthPool::draw() does. If the task has no excerpt, `why_not` gives the reason.
+// Contract: draw() picks one of the input distributions `made` and `signed` at random and returns a
+// set as TruthPool::draw() does. If the task has no excerpt, `why_not` gives the reason.
 //
 // Example: CG_TRY(auto drawn, excerpts.draw(ctx, id)); if (!drawn.set) note(drawn.why_not);
 #pragma once

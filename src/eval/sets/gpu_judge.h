@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GpuJudge: the evaluator's own context on a GPU. It allocates memory that a runner can map, and
-// compares outputs with their truth on the GPU.
+// compares outputs with their truth (the result in float64) on the GPU.
 //
 // Contract: loads only cutegen's own kernels (src/eval/sets/kernels), never a candidate's kernels.
 // For the same values, compare() returns the same counts as judge() of src/tensor/compare.h. It

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GpuSet: secret inputs of a task at its official shape, with the expected outputs, in GPU
+// GpuSet: secret inputs of a task at its official shape (the sizes in the task file), with the
+// expected outputs, in GPU
 // memory that the evaluator owns.
 //
 // A mutated tensor is among the inputs, with initial values that no program can overwrite, and
@@ -7,8 +8,8 @@
 //
 // Contract: the torch worker writes the set into memory that the evaluator allocates. The evaluator
 // computes all sizes and offsets from the task, so the worker cannot change them. Runners map the
-// inputs read-only and have no access to the truth. If a set does not fit the GPU, the error is
-// `unsupported` and names the set's size and the free memory.
+// inputs read-only and have no access to the truth (the result in float64). If a set does not fit
+// the GPU, the error is `unsupported` and names the set's size and the free memory.
 //
 // Example: CG_TRY(auto set, make_gpu_set(ctx, *judge, *worker, task, shape, "made", seed));
 #pragma once

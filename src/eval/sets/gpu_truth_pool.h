@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// GpuTruthPool: keeps input sets of the open tasks at their official shapes in GPU memory, as many
-// as fit.
+// GpuTruthPool: keeps input sets of the open tasks at their official shapes (the sizes in the task
+// file) in GPU memory, as many as fit.
 //
 // Contract: draw() returns a kept set (set_stock.h) on which the program has not run, or computes a
 // new one. All sets together take at most the memory of allow(). To stay below this limit, the pool
 // drops the least recently drawn sets. If a set cannot be computed, because it does not fit or the
 // task fails, the pool returns the same error for kPatience; then it tries again, because memory
 // may be free by then. After want(), a thread of the pool computes the missing sets of a task: one
-// per family, and kMoreToTime more of the first family. It pauses between pause() and resume().
-// ready() never computes a set.
+// per family (input distribution), and kMoreToTime more of the first family. It pauses between
+// pause() and resume(). ready() never computes a set.
 //
 // Example: CG_TRY(GpuSetPtr set, pool.draw(ctx, task, shape, "made", program_id));
 #pragma once

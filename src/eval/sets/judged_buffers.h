@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// JudgedBuffers: the GPU memory in which a program runs at the official shape. The evaluator owns
-// this memory, and the GPU compares the outputs with the truth.
+// JudgedBuffers: the GPU memory in which a program runs at the official shape (the sizes in the
+// task file). The evaluator owns this memory, and the GPU compares the outputs with the truth (the
+// result in float64).
 //
 // Contract: the memory contains the inputs of a set (the runner maps them read-only), scratch
 // filled with a pattern, and options.copies copies of each output and of each mutated tensor, with

@@ -7,9 +7,10 @@
 // admit() does not admit the task. A solution replaces all outputs, and mutated tensors have their
 // correct values. If the task has no outputs, a solution replaces the mutated tensors. In addition,
 // for each mutated tensor, one solution does not change this tensor. A solution of lower precision
-// is ignored if it equals the truth exactly, because then the result needs no more precision. If a
-// solution passes on all sets and reads fewer tensors than the graph, the floor becomes lower
-// (count_reads), because a correct program need not read more than this solution.
+// is ignored if it equals the truth (the result in float64) exactly, because then the result needs
+// no more precision. If a solution passes on all sets and reads fewer tensors than the graph, the
+// floor (the least possible time) becomes lower (count_reads), because a correct program need not
+// read more than this solution.
 //
 // Example: Admission a = admit(task, sets, replayed); if (!a.admitted) warn(a.remark);
 #pragma once

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repeated: a tensor of the official shape whose values repeat an excerpt (a small part of that
-// shape, eval/sets/excerpts.h). Only a part of a large tensor is in memory.
+// Repeated: a tensor of the official shape (the sizes in the task file) whose values repeat an
+// excerpt (a small part of that shape, eval/sets/excerpts.h). Only a part of a large tensor is in
+// memory.
 //
 // Contract: `full` is the tensor's shape, `cut` its shape in the excerpt. The tensor repeats the
 // excerpt along each dimension in which the two shapes differ. If a large tensor differs in its

@@ -23,8 +23,9 @@ struct HostState {
   const std::vector<Token> t;  // the launcher's body
   HostScope scope;
   HostLaunch launch;
-  std::map<std::string, std::string> returned = {};  // local variable -> output of the task
-  std::set<std::string> declared = {};               // variables declared in the innermost block
+  // the task's output in each returned local variable
+  std::map<std::string, std::string> returned = {};
+  std::set<std::string> declared = {};  // variables declared in the innermost block
   bool launched = false, returned_early = false;
   int branches = 0;  // nesting depth of branches with unknown conditions
 

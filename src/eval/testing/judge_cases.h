@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: random outputs with their truth in every dtype, with right and wrong elements, for
-// comparing GpuJudge with judge() on the host.
+// For tests: random outputs with their truth (the result in float64) in every dtype, with right and
+// wrong elements, for comparing GpuJudge with judge() on the host.
 #pragma once
 
 #include <cmath>

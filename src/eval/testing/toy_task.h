@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a task with one input and one output, whose truth is a C++ function.
+// For tests: a task with one input and one output, whose truth (the result in float64) is a C++
+// function.
 //
-// Contract: the inputs of family "made" are uniform in [0, 1), of "signed" normal, and of "heavy"
-// long-tailed. After mutate(g), the task mutates x, and the final values of x are g(x). output_in()
-// sets the output's dtype, which must have at most four bytes.
+// Contract: the inputs of the family "made" are uniform in [0, 1), of "signed" normal, and of
+// "heavy" long-tailed. After mutate(g), the task mutates x, and the final values of x are g(x).
+// output_in() sets the output's dtype, which must have at most four bytes.
 // Example: ToyTask t([](double x) { return x > 0 ? x : 0; });
 #pragma once
 
