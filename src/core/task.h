@@ -66,7 +66,8 @@ struct ShapeCase {
   std::map<std::string, ValueRange> values = {};
 };
 
-inline constexpr const char* kElementwise = "elementwise";  // Task::workload without a reduction
+// Task::workload of tasks without a reduction
+inline constexpr const char* kElementwise = "elementwise";
 
 struct Task {
   std::string id;                      // sha256
@@ -105,8 +106,8 @@ std::vector<const TensorInfo*> results_of(const Task& task);
 
 // Returns the output's math mode if it is set, else the task's.
 MathMode mode_of(const Task& task, const TensorInfo& output);
-// Returns the math mode for the output's tolerance. It is mode_of(), except for an fp32 output of a
-// convolution that PyTorch computes in TF32, which has tf32.
+// Returns the math mode for the output's tolerance. It is mode_of(). But for an fp32 output that
+// depends on a convolution in TF32, it is tf32.
 MathMode accuracy_of(const Task& task, const TensorInfo& output);
 // Describes the task's math mode: "fp32, convolutions in tf32 (as PyTorch ships)".
 std::string mode_text(const Task& task);

@@ -102,8 +102,8 @@ double error_in_units(const Expected& expected, size_t element, double value);
 using Poison = std::array<std::byte, 8>;
 
 struct Judgement {
-  // nan, unwritten and zero count the wrong elements that are NaN, still hold the pattern, or are
-  // zero.
+  // Numbers of wrong elements. nan: those that are NaN. unwritten: those that still hold the
+  // pattern. zero: those that are zero.
   int64_t elements = 0, wrong = 0, nan = 0, unwritten = 0, zero = 0;
   double worst_ratio = 0;         // largest error / tolerance of finite elements
   std::vector<uint8_t> is_wrong;  // one byte per element; empty if no element is wrong

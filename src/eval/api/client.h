@@ -153,7 +153,7 @@ class EvaluatorClient {
   virtual Result<void> measure_suite(const Context& ctx, const SuiteRequest& request,
                                      const OnSuiteNews& news,
                                      const std::function<void(const std::string&)>& progress = {});
-  // Tells the evaluator that the caller needs the task no longer.
+  // Tells the evaluator that the caller no longer needs the task.
   virtual void close_task(const Context&, const std::string& /*id*/) {}
   virtual int pid() const = 0;
 };

@@ -7,7 +7,7 @@
 // the written values with the excerpt's truth. If no output can be compared, `not_compared` gives
 // the reason. The run must then resemble the compared runs at smaller shapes: it must execute only
 // the same instructions, do as much arithmetic per FLOP of the task, and write all of the outputs.
-// docs/evaluation.md: "The official shape on the simulator".
+// docs/evaluation.md, "The official shape on the simulator", gives the reasons.
 //
 // Example: SampledCheck c = check_sampled_run(...); if (!c.end.passed) return c.end;
 #pragma once

@@ -3,8 +3,8 @@
 // of a test shape at which the program does the same.
 //
 // Contract: shape_wishes() lists what the program does at the official shape (the sizes in the task
-// file). meets() checks whether the program does the same at another shape. If it does not at any
-// test shape, goals_of() returns the quantities that must grow.
+// file). meets() checks whether the program does the same at another shape. If no test shape meets
+// a wish, goals_of() returns the quantities that must grow.
 //
 // Example: for (ShapeWish& w : shape_wishes(official, other, sizes, step))
 //   if (!meets(w, other, official, sizes, true)) use(goals_of(w, official, sizes));

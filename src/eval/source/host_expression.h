@@ -72,7 +72,7 @@ class HostExpression {
  public:
   explicit HostExpression(HostCursor& cursor) : c_(cursor) {}
 
-  Result<HostValue> whole();  // an error unless all tokens are one expression
+  Result<HostValue> whole();  // an error if tokens remain after the expression
   Result<std::vector<HostValue>> arguments();
 
  private:

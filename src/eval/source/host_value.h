@@ -25,16 +25,16 @@ enum class Binding { conditional, equality, relation, sum, product, sign, whole 
 struct HostValue {
   enum class Kind { integer, real, tensor, pointer, sizes, dtype, function, unreadable };
   Kind kind = Kind::integer;
-  std::string text;  // integer, real: the plan expression
+  std::string text;  // for an integer or a real: the plan expression
   Binding binding = Binding::whole;
   std::optional<int64_t> number;  // the value, if it is constant
   bool boolean = false;           // whether the integer is only 0 or 1
   bool fixed = false;             // whether the value is of a const variable
-  std::string tensor;             // tensor, pointer: the tensor's name
+  std::string tensor;             // for a tensor or a pointer: the tensor's name
   DType dtype = DType::f32;
   std::vector<HostValue> sizes;     // the three sizes of a dim3
-  std::vector<Token> spelled = {};  // function: the tokens of its name, or of the lambda
-  Error why = {};                   // unreadable: the reason
+  std::vector<Token> spelled = {};  // for a function: the tokens of its name, or of the lambda
+  Error why = {};                   // for an unreadable value: the reason
 };
 
 HostValue host_integer(int64_t number);

@@ -17,8 +17,9 @@ struct ToyWay {
   std::string why;     // not empty: opening the baseline fails, with this reason
   bool hangs = false;  // opening the baseline never ends
   bool dies = false;
-  bool never_ends = false;              // timing the baseline never ends
-  std::vector<double> samples = {100};  // times in ns, used repeatedly
+  bool never_ends = false;  // timing the baseline never ends
+  // the returned times in ns, used again from the start if more are needed
+  std::vector<double> samples = {100};
 };
 
 class ToyWorker final : public torch::TorchWorker {
