@@ -89,8 +89,8 @@ def literals(function: ast.FunctionDef) -> Iterator[Place]:
 
 
 def seats(tree: ast.Module) -> dict[str, tuple[int, int]]:
-    """Where the literals of get_inputs stand among the arguments of a call, or in a tuple: {name: (index from the front,
-    index from the end)}."""
+    """Where the literals of get_inputs stand among the arguments of a call, or in a tuple: {name: (index from the
+    front, index from the end)}."""
     return {f"{function.name}.{i}": (key, key - len(owner))
             for function in tree.body if isinstance(function, ast.FunctionDef) and function.name == NAMES[1]
             for i, (_, owner, key) in enumerate(literal_places(function)) if isinstance(key, int)}

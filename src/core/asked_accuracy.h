@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AskedAccuracy: the accuracy that a user asks for on the command line.
+// AskedAccuracy: the math mode and the error limits that a user requests on the command line.
 //
 // Contract: if the user leaves a field unset, the task's files give its value. If a value
 // contradicts the task's side file (NAME.toml), the torch worker reports a user error that names
@@ -18,7 +18,7 @@ namespace cutegen {
 
 struct AskedAccuracy {
   std::optional<MathMode> math_mode;
-  // |y - truth| <= atol + rtol |truth|, in addition to cutegen's tolerance.
+  // A result y must meet |y - truth| <= atol + rtol * |truth|, in addition to cutegen's tolerance.
   std::optional<double> rtol, atol;
   std::map<std::string, std::string> sources;  // the source of each value, by field name
 

@@ -2,9 +2,9 @@
 // BinaryAudit: facts that cutegen reads from a program's machine code without running the program:
 // registers, spills, matrix instructions, clock reads, and state in global variables.
 //
-// Contract: a verdict contains the audit. Instruction counts are static: an instruction in a loop
-// counts once. `skipped` lists the parts that the audit could not read, with reasons. If the audit
-// could not read a kernel's machine code, KernelAudit::code is empty.
+// Contract: BinaryAudit is a part of a Verdict. Instruction counts are static: an instruction in a
+// loop counts once. `skipped` lists the parts that the audit could not read, with reasons. If the
+// audit could not read a kernel's machine code, KernelAudit::code is empty.
 //
 // Example: for (const KernelAudit& k : audit.kernels) worst = std::max(worst, k.registers);
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace cutegen {
 
-// Static counts of machine instructions.
+// Counts of machine instructions in the code of one kernel.
 struct CodeAudit {
   int64_t instructions = 0;
   // LDL and STL instructions: spills, and arrays in local memory
@@ -50,7 +50,7 @@ struct GlobalAudit {
 inline constexpr const char* kConstantByAddress = "constant memory by address";
 
 struct BinaryAudit {
-  std::string assembler, disassembler;    // "ptxas 13.0.88"; empty if missing
+  std::string assembler, disassembler;    // names and versions: "ptxas 13.0.88"; empty if missing
   std::vector<KernelAudit> kernels;       // sorted by module and name
   std::vector<GlobalAudit> globals;       // global variables that the code uses
   std::vector<std::string> device_calls;  // called CUDA functions: "malloc", "vprintf"

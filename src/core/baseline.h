@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Baselines of a task: the time of PyTorch, or of other code that the user runs today, on one GPU.
 //
-// Contract: each time is the median of a few calls at the official shape with a cold L2, with its
-// 95% interval. A baseline without a time has a reason. A record also contains data of the task,
-// and the times of control kernels: fixed programs that show how fast the GPU runs. With these
-// times, carried_over() rescales the baseline times for a later run. JSON form: schema
-// cutegen.baselines.v1.
+// Contract: each time is the median of a few calls at the official shape (the sizes in the task
+// file) with a cold L2, with its 95% interval. If a baseline has no time, BaselineTime::why gives
+// the reason. A record also contains data of the task, and the times of control kernels: fixed
+// programs that show how fast the GPU runs. With these times, carried_over() rescales the baseline
+// times for a later run. JSON form: schema cutegen.baselines.v1.
 //
 // Example:
 //   if (const BaselineTime* b = best_baseline(record.times, task.math_mode)) use(b->time_ns);
@@ -27,8 +27,8 @@ namespace cutegen {
 // function, MODULE:CALLABLE.
 enum class BaselineKind { eager, eager_fp32, eager_tf32, compile, compile_max, callable };
 Names<BaselineKind> enum_names(BaselineKind);
-// Converts a baseline's name to its kind. A name that is no kind ("eager", ...) is a
-// MODULE:CALLABLE.
+// Converts a baseline's name to its kind. Any name except "eager", "eager-fp32", ... is a
+// MODULE:CALLABLE, of kind `callable`.
 BaselineKind baseline_kind(const std::string& name);
 // True for the three kinds that run PyTorch in eager mode.
 bool is_eager(BaselineKind kind);
@@ -69,7 +69,7 @@ struct TruthMade {
   double seconds = 0;
   int64_t bytes = 0;  // GPU memory of the inputs and the truth
   std::vector<std::string> notes;
-  std::string why;  // why the truth could not be computed
+  std::string why;  // reason if the truth could not be computed
   // The baselines' accuracy against this truth. JSON stores it in BaselineTime instead.
   std::map<BaselineKind, BaselineAccuracy> accuracy = {};
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Candidate: a kernel program proposed for a task, with its parent and the edit that produced it.
 // Edit: the change from the parent, in words and as parameters of a recipe (a kernel template).
-// Event: one line of the journal.
+// Event: one entry of a run's journal.
 //
 // Contract: a run numbers its candidates "c1", "c2", and so on. `params` is empty if no recipe
 // produced the program.
@@ -27,9 +27,9 @@ struct Rewrite {
 };
 
 struct Edit {
-  std::string summary;  // "vector width 1 -> 4"
+  std::string summary;  // for example "vector width 1 -> 4"
   std::string rationale;
-  std::string origin;  // "recipe:elementwise", "user", a model's name
+  std::string origin;  // who proposed it: "recipe:elementwise", "user", or a model's name
   Json params = Json::object();
   std::vector<Rewrite> rewrites = {};  // applied and offered rewrites
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Certificate: a program's speedups over its baselines, measured in fresh processes.
 //
-// Contract: all times are measured on a GPU, at the official shape. If the task has several
-// weighted shapes, `modes` contains weighted geometric means, and `shapes` contains the figures of
-// each shape. Each round times a short block of runs of the program and of every baseline, in
-// random order. Each ratio is the median over the rounds of all processes, with its 95% interval.
-// core/time_mode.h explains the modes. JSON form: schema cutegen.certificate.v1.
+// Contract: all times are measured on a GPU, at the official shape (the sizes in the task file). If
+// the task has several weighted shapes, `modes` contains weighted geometric means, and `shapes`
+// contains the figures of each shape. Each round times a short block of runs of the program and of
+// every baseline, in random order. Each ratio is the median over the rounds of all processes, with
+// its 95% interval. core/time_mode.h explains the modes. JSON form: schema cutegen.certificate.v1.
 //
 // Example: for (const CertifiedMode& m : c.modes) for (const PairedRatio& p : m.against) use(p);
 #pragma once
@@ -41,7 +41,8 @@ struct Certificate {
   double floor_ns = 0;
   std::string bound_by;
   int processes = 0;
-  double apart = 0;  // how much two processes' ratios differ at most in mode cold, as a share
+  // largest relative difference between the ratios of two processes, in mode cold
+  double apart = 0;
   std::vector<CertifiedMode> modes;
   std::vector<std::string> missing;  // why a baseline or a mode is missing: "compile-max: ..."
   SandboxGrade sandbox;

@@ -47,7 +47,7 @@ class Expr {
   Expr() : Expr(0) {}
   explicit Expr(int64_t constant);
   static Result<Expr> parse(const std::string& text);
-  // Takes a number or a string; errors mention `where`.
+  // Converts a JSON number or string. Errors have the place `where`.
   static Result<Expr> from_json(const Json& json, const std::string& where);
   Json json() const;  // the expression as number or text; "7" becomes 7
 

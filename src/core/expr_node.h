@@ -23,12 +23,12 @@ struct Expr::Node {
     real,         // real
     symbol,       // name
     negate,       // children[0]
-    binary,       // name is the operator
+    binary,       // name: the operator; children: its two operands
     conditional,  // condition, then, else
     ceil_div,
     min,
     max,
-    dim,     // name is the tensor, value the axis
+    dim,     // name: the tensor; value: the axis
     stride,  // as dim
     size,    // name is the tensor
     attribute,
@@ -47,11 +47,11 @@ struct Expr::Node {
 
 namespace expr_limits {
 constexpr size_t kMaxText = 4096;
-constexpr int kMaxNesting = 64;     // parentheses, calls, unary minus, "?:"
+constexpr int kMaxNesting = 64;     // counts parentheses, calls, unary minus and "?:"
 constexpr int kMaxTreeDepth = 256;  // each operator of 1+1+1+... adds a level
 }  // namespace expr_limits
 
-// Calls `f` for every node, parents before children.
+// Calls `f` for every node of the tree, for a parent before its children.
 inline void visit(const Expr::Node& node, const std::function<void(const Expr::Node&)>& f) {
   f(node);
   for (const auto& child : node.children) visit(*child, f);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph: the ATen operators of a task's reference, with shapes and dtypes, at the official shape.
+// Graph: the ATen operators of a task's reference, with shapes and dtypes, at the official shape
+// (the sizes in the task file).
 //
 // Contract: a value is named after the node that computes it: "relu", "max_1", or "max_1.0" if the
 // node has several outputs. A placeholder has the name of its tensor in the task. An argument is
@@ -50,9 +51,9 @@ struct Node {
 };
 
 struct Graph {
-  std::vector<Value> placeholders;  // inputs, parameters, buffers that the graph reads
+  std::vector<Value> placeholders;  // the inputs, parameters and buffers that the graph reads
   std::vector<Node> nodes;
-  std::vector<std::string> outputs;  // value names, in the order of the task's outputs
+  std::vector<std::string> outputs;  // names of values, in the order of the task's outputs
   // Mutated tensors, and the value that each one holds at the end.
   std::map<std::string, std::string> finals = {};
   std::vector<std::string> warnings;  // what the trace does not contain

@@ -22,7 +22,7 @@ struct KernelSide {
   std::filesystem::path file, reference;
   std::string text;                           // text of the side file
   Json plan;                                  // plan.json with one step, the kernel's launch
-  std::map<std::string, std::string> places;  // JSON pointer in the plan -> "line:column"
+  std::map<std::string, std::string> places;  // "line:column" of each JSON pointer
   // Name of the host function that launches the kernel, or empty. With a launcher, `launcher_args`
   // contains the function's arguments, and the plan omits what the function sets. If
   // `launcher_args` is null, each parameter receives the tensor of the same name.
@@ -34,8 +34,8 @@ struct KernelSide {
 
   std::string kernel() const;  // name of the kernel
   // Converts a JSON pointer in the plan ("/steps/0/grid") to a place in the side file
-  // ("norm.toml:7:3"). If the side file lacks this key, returns the place of the nearest enclosing
-  // object.
+  // ("norm.toml:7:3"), or in the source if the value comes from the launcher. If there is no such
+  // place, returns the place of the nearest enclosing object.
   std::string place(std::string pointer) const;
   // Replaces the error's place in the plan by the place in the side file.
   Error placed(Error error) const;

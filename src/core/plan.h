@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plan version 1: how the device code of a kernel program is launched (plan.json).
+// Plan: the launches of a kernel program's device code, read from plan.json (version 1).
 //
 // Contract: parse_plan accepts exactly the schema schemas/plan.v1.json. An error gives the place
-// ("plan.json#/steps/0/grid") and the remedy. A reserved field is an error that names the field.
-// check_plan checks a plan's tensor names, attributes and axes against the task. Neither function
-// reads the device code.
+// ("plan.json#/steps/0/grid") and the remedy. If the plan uses a reserved field, the error names
+// this field. check_plan checks a plan's tensor names, attributes and axes against the task.
+// Neither function reads the device code.
 //
 // Example: CG_TRY(Plan p, parse_plan(text)); CG_CHECK(check_plan(p, task));
 #pragma once
@@ -51,14 +51,14 @@ struct Step {
   std::string id;  // if omitted: "s0", "s1", ... in steps; "p0", ... in prepare
   std::optional<Expr> when;
   bool is_fill = false;
-  // If the step is a kernel launch:
+  // The fields up to `args` are set only if the step is a kernel launch.
   std::string kernel;
   std::array<Expr, 3> grid{Expr(1), Expr(1), Expr(1)}, block{Expr(1), Expr(1), Expr(1)},
       cluster{Expr(1), Expr(1), Expr(1)};
   Expr shared_bytes;
   bool cooperative = false, pdl = false;
   std::vector<ArgSpec> args;
-  // If the step is a fill:
+  // These two fields are set only if the step is a fill.
   std::string fill_tensor;
   double fill_value = 0;
 };
@@ -73,9 +73,9 @@ inline constexpr size_t kMostSources = 256;
 
 struct Plan {
   Dialect dialect = Dialect::cute;
-  std::vector<std::string> arch{"sm_80+"};  // "sm_80+": also newer GPUs; "sm_90a": only this one
+  std::vector<std::string> arch{"sm_80+"};  // "sm_80+" includes newer GPUs, "sm_90a" does not
   std::vector<std::string> sources;
-  std::vector<std::pair<std::string, std::string>> bind;  // short name -> the task's tensor
+  std::vector<std::pair<std::string, std::string>> bind;  // (short name, name of the task's tensor)
   std::vector<std::pair<std::string, Expr>> symbols;      // a symbol may use earlier symbols
   std::vector<std::pair<std::string, Expr>> defines;
   std::vector<Expr> requires_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PlanReach: how many blocks, tiles and passes a plan uses at one shape.
+// PlanReach: the grids, the divisions of sizes into tiles, and the min() bounds of a plan at one
+// shape.
 //
 // Contract: plan_reach lists the launches, divisions and bounds of a plan. The order depends only
 // on the plan, so entry i means the same at every shape. If an entry has no value at the shape, it
@@ -22,12 +23,12 @@ struct PlanReach {
     std::array<int64_t, 3> grid{1, 1, 1};
     int64_t threads = 1;  // per block
   };
-  struct Division {  // ceil_div(size, step) or size / step
+  struct Division {  // an expression ceil_div(size, step) or size / step of the plan
     int64_t size = 0, step = 1;
     int64_t tiles() const { return size / step + (size % step > 0 ? 1 : 0); }
     bool has_tail() const { return size % step != 0; }
   };
-  struct Bound {  // min(a, b)
+  struct Bound {  // an expression min(a, b) of the plan
     int64_t a = 0, b = 0;
   };
   std::vector<std::optional<Launch>> launches;

@@ -36,7 +36,7 @@ struct LineProfile {
 
 // Names a cause of lost time, its place in the source, and the remedy.
 struct ProfileRemark {
-  std::string kind;  // "uncoalesced", "bank_conflicts", "occupancy", ...
+  std::string kind;  // the cause: "uncoalesced", "bank_conflicts", "occupancy", ...
   int line = 0;      // 0 if the remark concerns the whole kernel
   std::string message;
   Origin origin = Origin::modelled;  // origin of the figures in `message`

@@ -23,7 +23,7 @@
 namespace cutegen {
 
 struct KernelProgram {
-  std::map<std::string, std::string> sources;  // file name -> text
+  std::map<std::string, std::string> sources;  // text of each file, by file name
   Plan plan;
 };
 

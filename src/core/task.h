@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Task: what a kernel must compute.
+// Task: the computation that a kernel must perform: a PyTorch module with its inputs, shapes and
+// accuracy.
 //
 // Contract: names, shapes and dtypes come from the reference module. An input has its name in
 // forward() ("x"; a list's items "xs.0", "xs.1"). A parameter or buffer has its dotted path
 // ("fc.weight"). Outputs are "out", or "out.0", "out.1". A mutated tensor has its initial values
-// before a call and its final values after the call. shapes[0] is the official shape. The task's id
-// is a hash of the reference source, the side file and all other data that affects the results.
+// before a call and its final values after the call. shapes[0] is the official shape (the sizes in
+// the task file). The task's id is a hash of the reference source, the side file and all other data
+// that affects the results.
 //
 // Example: CG_TRY(Task t, read_json<Task>(j)); t.official().tensors.at("x")  // {4096, 393216}
 #pragma once
@@ -64,16 +66,17 @@ struct ShapeCase {
   std::map<std::string, ValueRange> values = {};
 };
 
-inline constexpr const char* kElementwise = "elementwise";  // Task::workload without a reduction
+// Task::workload of tasks without a reduction
+inline constexpr const char* kElementwise = "elementwise";
 
 struct Task {
   std::string id;                      // sha256
   std::string name;                    // file name without extension
   std::string file;                    // path as given
   std::string source;                  // text of the reference file
-  std::vector<TensorInfo> tensors;     // inputs, parameters, buffers, outputs, in that order
-  std::vector<ScalarInfo> attributes;  // attr(name)
-  std::vector<ScalarInfo> arguments;   // arg(name): scalars among get_inputs()
+  std::vector<TensorInfo> tensors;     // first inputs, then parameters, buffers and outputs
+  std::vector<ScalarInfo> attributes;  // scalar attributes of the module, used as attr(name)
+  std::vector<ScalarInfo> arguments;   // scalars that get_inputs() returns, used as arg(name)
   MathMode math_mode = MathMode::fp32;
   bool math_mode_asked = false;    // the user chose the math mode; else it follows from the dtypes
   bool tf32_convolutions = false;  // PyTorch's default: fp32, but convolutions may use TF32
@@ -83,7 +86,7 @@ struct Task {
   std::optional<std::string> baseline;
   std::vector<ShapeCase> shapes;
   Graph graph;
-  std::string workload;            // "matmul", kElementwise, ...; fused: "matmul+elementwise"
+  std::string workload;  // kinds of operators: "matmul", kElementwise, "matmul+elementwise"
   std::vector<std::string> notes;  // limits of judging this task, for the user
   // The names of the tensors that forward() returns, in order. Set only if forward() returns a
   // mutated tensor, because this tensor is then not among the outputs.
@@ -103,8 +106,8 @@ std::vector<const TensorInfo*> results_of(const Task& task);
 
 // Returns the output's math mode if it is set, else the task's.
 MathMode mode_of(const Task& task, const TensorInfo& output);
-// Returns the math mode for the output's tolerance. It is mode_of(), except for an fp32 output of a
-// convolution that PyTorch computes in TF32, which has tf32.
+// Returns the math mode for the output's tolerance. It is mode_of(). But for an fp32 output that
+// depends on a convolution in TF32, it is tf32.
 MathMode accuracy_of(const Task& task, const TensorInfo& output);
 // Describes the task's math mode: "fp32, convolutions in tf32 (as PyTorch ships)".
 std::string mode_text(const Task& task);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdict: the evaluator's judgement of a candidate, with evidence. Feedback: a short form for a
-// model or a person.
+// Verdict: the evaluator's judgement of a candidate, with the results of all checks. Feedback: a
+// short text form of the verdict for a model or a user.
 //
 // Contract: a verdict has one `Status`. Every time has an `Origin`: measured, modelled, and so on.
 // The JSON form has a version, and tests compare it with golden files.
@@ -47,7 +47,7 @@ struct Mismatch {
 
 struct Feedback {
   std::string headline;  // the first error, in one line
-  std::string detail;    // <= 1.5 KB: compiler digest, findings, mismatches
+  std::string detail;    // at most 1.5 KB: compiler errors, lint findings, mismatches
   std::vector<Mismatch> mismatches;
   std::string bottleneck;  // what limits the program's speed; empty without a profile
   std::string resources;   // registers and spills per kernel; empty without an audit
@@ -90,7 +90,7 @@ struct Timing {
   double floor_ns = 0;      // no correct program is faster: least bytes / nominal bandwidth
   double roofline_ns = 0;   // estimate for the operators as written; 0 if unknown
   double reachable_ns = 0;  // least bytes / bandwidth of a copy, plus one launch; 0 if unknown
-  std::optional<double> low_ns, high_ns;  // 95% interval, if measured
+  std::optional<double> low_ns, high_ns;  // 95% interval of time_ns
   std::string bound_by;
   int samples = 0;  // number of timed runs; 0 if the time is not measured
   // The median and the lowest SM clock during the timed runs.
@@ -105,7 +105,7 @@ struct Timing {
 // The sandbox protection that was in effect while the candidate was compiled and run.
 struct SandboxGrade {
   Protection label = Protection::none;
-  std::map<std::string, bool> held;  // "namespaces", "network", "seccomp", "rlimits", ...
+  std::map<std::string, bool> held;  // by protection: "namespaces", "seccomp", ...
 };
 
 // The result by the looser tolerance of public benchmarks, on the task's own input distribution. It
@@ -139,7 +139,7 @@ struct Accuracy {
 struct Verdict {
   Status status = Status::aborted;
   std::string program_id, task_id, device;
-  std::string gpu, driver;  // "NVIDIA H200", "580.159.04"; empty on the simulator
+  std::string gpu, driver;  // such as "NVIDIA H200" and "580.159.04"; empty on the simulator
   std::vector<std::string> build_ids;
   // Version of the judging rules. 2 added sensitivity beyond kinks; 3: floors that no program
   // beats, limits on whole outputs, math modes from dtypes; 5: a math mode per output, limits on

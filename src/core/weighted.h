@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weighted shapes: computes one headline time for a task that the user runs at several sizes.
 //
-// Contract: the evaluator times a program at the official shape and at every shape of the side file
-// that has a positive weight. The headline time is the weighted geometric mean. Each end of its
-// interval is the weighted geometric mean of the shapes' ends. The interval is exact if the errors
-// are fully correlated, and too wide if they are independent. A headline omits every baseline and
-// mode that is missing at any shape.
+// Contract: the evaluator times a program at the official shape (the sizes in the task file) and at
+// every shape of the side file that has a positive weight. The headline time is the weighted
+// geometric mean. Each end of its interval is the weighted geometric mean of the shapes' ends. The
+// interval is exact if the errors are fully correlated, and too wide if they are independent. A
+// headline omits every baseline and mode that is missing at any shape.
 //
 // Example: Timing t = headline_of({{&task.official(), official_timing}, {&wide, wide_timing}});
 #pragma once

@@ -68,7 +68,7 @@ struct RlimitValue {
 struct Readable {
   std::string path;
   bool is_folder = false;
-  std::vector<std::string> parents;  // folders to create first, outermost first
+  std::vector<std::string> parents;  // parent folders to create before, the outermost first
 };
 
 struct Plan {

@@ -34,7 +34,7 @@ namespace cutegen::sandbox {
 
 struct Limits {
   int64_t memory_bytes = 0;  // RLIMIT_AS; 0: unlimited, as CUDA processes need
-  // values 0 and -1 set no limit
+  // 0, or -1 for file_bytes: no limit is set
   int64_t cpu_seconds = 0, file_bytes = -1, open_files = 0, processes = 0;
   int64_t resident_bytes = 0;  // total memory of all processes; needs a cgroup
 };
@@ -66,9 +66,9 @@ enum class Driver { automatic, own, bubblewrap };
 
 struct SpawnSpec {
   std::vector<std::string> argv;
-  std::vector<std::string> env;          // "NAME=value", the whole environment
+  std::vector<std::string> env;          // the whole environment, as "NAME=value"
   std::string cwd;                       // empty: / with namespaces, else the caller's folder
-  std::vector<std::string> readable;     // paths that stay visible even below the private /tmp
+  std::vector<std::string> readable;     // paths below /tmp that stay visible to the child
   std::vector<std::pair<int, int>> fds;  // (caller's number, child's number); stdin is /dev/null
   bool capture_stderr = true;            // false: the child inherits the caller's stderr
   Limits limits;
@@ -81,7 +81,7 @@ struct ExitStatus {
   bool exited = false;
   int code = 0, signal = 0;
   int64_t max_rss_bytes = 0;
-  std::string text() const;  // "exit code 3", "killed by SIGSEGV"
+  std::string text() const;  // describes the end: "exit code 3", "killed by SIGSEGV"
 };
 
 class Child {
@@ -104,7 +104,7 @@ class Child {
 };
 
 Result<Child> spawn(const SpawnSpec& spec);
-// Applies limits and the seccomp part of `isolation` to the calling process.
+// Applies `limits` and the seccomp filter of `isolation` to the calling process.
 Grade harden_self(const Limits& limits, const Isolation& isolation);
 // Returns the protection that spawn achieves on this machine. The first call runs a test child.
 Grade probe();

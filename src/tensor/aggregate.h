@@ -4,11 +4,11 @@
 //
 // Contract: each element's error is divided by the element's scale (Expected::unit), so that errors
 // of large elements do not hide errors of small ones. The bias is the mean error in the direction
-// of the truth: a factor of 1.01 on all elements is pure bias. The limits follow from the errors of
-// two references: the native reference (PyTorch in the task's dtypes), and a sequential sum in the
-// arithmetic of the math mode. In measurements, accurate sums stayed below 2.5 times the larger of
-// these two errors. Products in tf32, splits into two products, and sums without promotion exceeded
-// it. docs/evaluation.md, "Tolerance", gives the reasons.
+// of the truth (the result in float64): a factor of 1.01 on all elements is pure bias. The limits
+// follow from the errors of two references: the native reference (PyTorch in the task's dtypes),
+// and a sequential sum in the arithmetic of the math mode. In measurements, accurate sums stayed
+// below 2.5 times the larger of these two errors. Products in tf32, splits into two products, and
+// sums without promotion exceeded it. docs/evaluation.md, "Tolerance", gives the reasons.
 //
 // Example:
 //   AggregateLimits l = aggregate_limits(rule, {native, sequential, floor}, independent_errors);

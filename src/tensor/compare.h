@@ -14,8 +14,8 @@
 // one, because the rounding of an input can change it by one. With nan_is_undefined, any value
 // passes if the truth is NaN. If the sensitivity is +infinity, any value passes, because the result
 // depends on the order of evaluation. If the sensitivity's sign bit is set, NaN also passes,
-// because some order of evaluation gives NaN. The output as a whole must stay within
-// aggregate_limits() (tensor/aggregate.h). docs/evaluation.md gives the reasons.
+// because some order of evaluation gives NaN. RMS and bias of the output as a whole must stay
+// within aggregate_limits() (tensor/aggregate.h). docs/evaluation.md gives the reasons.
 //
 // Example:
 //   Expected e = make_expected(spec, truth, native, sensitivity, {.factor = 32, .eps = 0x1p-23});
@@ -68,8 +68,8 @@ struct Expected {
   OutputSpec spec;
   std::vector<double> truth, native, tolerance;  // tolerance: empty for integers
   bool nan_is_undefined = false;                 // any value passes where the truth is NaN
-  std::vector<double> unit = {};    // the error scale of each element; empty for integers
-  std::vector<uint8_t> order = {};  // OrderFlag of each element; empty: no flags
+  std::vector<double> unit = {};    // the scale of each element's error; empty for integers
+  std::vector<uint8_t> order = {};  // flags of each element (OrderFlag); empty if none has any
   AggregateLimits limits = {};
   // Only with KeepReferences::yes, because the vectors are large.
   std::shared_ptr<const ReferenceErrors> references = {};
@@ -102,8 +102,8 @@ double error_in_units(const Expected& expected, size_t element, double value);
 using Poison = std::array<std::byte, 8>;
 
 struct Judgement {
-  // nan, unwritten and zero count the wrong elements that are NaN, still hold the pattern, or are
-  // zero.
+  // Numbers of wrong elements. nan: those that are NaN. unwritten: those that still hold the
+  // pattern. zero: those that are zero.
   int64_t elements = 0, wrong = 0, nan = 0, unwritten = 0, zero = 0;
   double worst_ratio = 0;         // largest error / tolerance of finite elements
   std::vector<uint8_t> is_wrong;  // one byte per element; empty if no element is wrong

@@ -23,7 +23,7 @@ uint16_t float_to_bf16(float value);
 
 double load_double(DType dtype, const std::byte* at);
 void store_double(DType dtype, double value, std::byte* at);
-// These convert an array. `from` and `to` must have the same number of elements.
+// These two functions convert a whole array. `from` and `to` must have the same number of elements.
 void to_double(DType dtype, std::span<const std::byte> from, std::span<double> to);
 void from_double(DType dtype, std::span<const double> from, std::span<std::byte> to);
 

@@ -2,8 +2,9 @@
 // Describes what the wrong elements of an output have in common: rows, columns, tiles, the tail.
 //
 // Contract: the description depends only on the positions of wrong elements, never on values of the
-// truth. Columns are indices in the last dimension; rows are indices in all other dimensions
-// together. describe_pattern() returns the most specific description that fits, or "scattered".
+// truth (the result in float64). Columns are indices in the last dimension; rows are indices in all
+// other dimensions together. describe_pattern() returns the most specific description that fits, or
+// "scattered".
 // Example: "columns from 96 on", "the last 3 elements".
 #pragma once
 

@@ -6,7 +6,7 @@
 // error, because the errors of the writes are not independent. The limits follow from the reference
 // errors of the written elements or of all elements, whichever are larger, because a few elements
 // may be accurate by chance. With fewer than kLeastWritten elements, there is no limit.
-// docs/evaluation.md: "The official shape on the simulator".
+// docs/evaluation.md, "The official shape on the simulator", gives the reasons.
 //
 // Example: WrittenErrors w(expected); w.add(i, value); if (!w.judgement().passes()) ...
 #pragma once

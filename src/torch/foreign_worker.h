@@ -3,12 +3,12 @@
 //
 // Contract: each solution runs in its own sandboxed child process, which has its own namespaces, a
 // private writable folder, and permission to start compilers. The child reads inputs from memory
-// that the caller owns and writes outputs there. The child never receives the truth, the tolerances
-// or the seeds of inputs. From load() on, the solution controls the child, so the caller must not
-// trust the contents of a reply. The worker checks only the form. A ForeignReply says what the
-// solution did. An Error means that cutegen itself failed or that the Context ended. If a child
-// hangs or dies, the worker kills all processes that the child started. load() always starts a new
-// child.
+// that the caller owns and writes outputs there. The child never receives the truth (the result in
+// float64), the tolerances or the seeds of inputs. From load() on, the solution controls the child,
+// so the caller must not trust the contents of a reply. The worker checks only the form. A
+// ForeignReply says what the solution did. An Error means that cutegen itself failed, or that the
+// Context was cancelled or timed out. If a child hangs or dies, the worker kills all processes that
+// the child started. load() always starts a new child.
 //
 // Example:
 //   CG_TRY(auto w, ForeignWorker::open(ctx, {})); CG_TRY(auto r, w->load(ctx, task, file));

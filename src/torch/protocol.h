@@ -27,7 +27,7 @@ struct TaskFiles {
 // Refuses missing, empty and binary files. If `file` is a CUDA kernel, the Python file is the one
 // that the side file names as `reference`.
 Result<TaskFiles> read_task_files(const std::filesystem::path& file);
-// True if the source imports a module or package that lies in `folder`.
+// True if the Python source imports a module or package in `folder`.
 bool imports_neighbour(const std::string& source, const std::filesystem::path& folder);
 Json describe_request(const TaskFiles& files, const DescribeOptions& options);
 Json shapes_request(const Task& task, const std::vector<ShapeConstants>& wanted);

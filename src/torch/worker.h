@@ -5,10 +5,10 @@
 // scrubbed environment and resource limits. The worker restarts a child that hangs or dies. If a
 // task file raises, exits or never returns, the user error has the last line of the traceback and
 // the place in the task file. describe() uses fake tensors, so it allocates no tensor of the
-// official shape. make_set() runs the module for one shape and one input distribution ("family").
-// If `device` is set, the child first starts CUDA on this device. Before the child loads a task, it
-// gives up the right to open files for writing and to start programs. If PyTorch has no CUDA,
-// open() returns a world error.
+// official shape (the sizes in the task file). make_set() runs the module for one shape and one
+// input distribution ("family"). If `device` is set, the child first starts CUDA on this device.
+// Before the child loads a task, it gives up the right to open files for writing and to start
+// programs. If PyTorch has no CUDA, open() returns a world error.
 //
 // Example:
 //   CG_TRY(auto w, TorchWorker::open({})); CG_TRY(Task t, w->describe(ctx, "relu.py", {}));
@@ -33,7 +33,7 @@ namespace cutegen::torch {
 
 struct TorchWorkerOptions {
   std::string python;            // default: $CUTEGEN_PYTHON, the project's venv, python3
-  std::filesystem::path script;  // default: the shipped python/ folder
+  std::filesystem::path script;  // default: the installed python/ folder
   Nanoseconds call_timeout = std::chrono::seconds(60);
   Nanoseconds start_timeout = std::chrono::seconds(60);  // long enough for a slow, cold disk
   int64_t memory_bytes = int64_t{16} << 30;
@@ -62,7 +62,7 @@ struct BaselineOpened {
 };
 
 struct DescribeOptions {
-  bool shrink = true;                // add small and odd shapes
+  bool shrink = true;                // whether to derive small and odd shapes
   int64_t small_elements = 1 << 17;  // a small shape has at most so many elements in all tensors
   // for each shape: values of named constants
   std::vector<std::vector<std::pair<std::string, int64_t>>> user_shapes;
@@ -101,7 +101,7 @@ struct TensorSet {
   UniqueFd memory;  // memfd
   size_t bytes = 0;
   std::vector<TensorSlot> slots;
-  std::vector<std::string> notes;  // "float64 does not run: ..."
+  std::vector<std::string> notes;  // remarks for the user: "float64 does not run: ..."
   uint64_t model_seed = 0;         // seed for building the module; 0 if unknown
   bool as_made = false;            // the inputs equal those of the family "made"
 };
@@ -188,8 +188,8 @@ class TorchWorker {
   // the modes.
   virtual Result<std::vector<double>> time_baseline(const Context& ctx, BaselineKind kind,
                                                     TimeMode mode, int samples) = 0;
-  virtual std::string version() const = 0;          // "torch 2.13.0, Python 3.11"
-  virtual std::string cudnn() const { return {}; }  // "9.10.2"; empty without a GPU
+  virtual std::string version() const = 0;          // for example "torch 2.13.0, Python 3.11"
+  virtual std::string cudnn() const { return {}; }  // for example "9.10.2"; empty without a GPU
   virtual sandbox::Grade grade() const = 0;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A task, a plan and a device for core's tests: y = norm(x) * w at two shapes.
+// For tests: a task that computes y = norm(x) * w at two shapes, with a plan, a device and the
+// facts of the compiled module.
 //
-// Contract: test code only. Example: Task t = test_task(); Plan p = test_plan();
+// Example: Task t = test_task(); Plan p = test_plan();
 #pragma once
 
 #include <string>

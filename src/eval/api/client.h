@@ -3,8 +3,8 @@
 //
 // Contract: start() starts cutegen-evaluator as a child process. If the child dies, the client
 // starts it again and repeats the unfinished evaluation, at most twice; then the verdict is
-// `aborted`. All calls block until they finish or the Context ends. The destructor ends the child
-// and all its descendants.
+// `aborted`. All calls block until they finish, or until the Context is cancelled or times out. The
+// destructor ends the child and all its descendants.
 //
 // Example:
 //   CG_TRY(auto e, EvaluatorClient::start(ctx, {.device = "sim:h200"}));
@@ -43,7 +43,7 @@ struct EvaluatorOptions {
   // used one.
   int tasks = 1;
   int sharing = 1;      // number of evaluators that share the device's memory
-  bool suites = false;  // only measure suites of baselines
+  bool suites = false;  // the evaluator only measures suites of baselines (suite.h)
   // Let the compile server parse CuTe's headers for the first program while the torch worker
   // describes the task.
   bool read_cute_ahead = true;
@@ -118,7 +118,7 @@ struct BaselinesRequest {
   std::string task = {};
 };
 
-// A third-party solution: `class ModelNew` of one Python file; see eval/judge/foreign.h.
+// Judges a third-party solution: the class ModelNew of a Python file; see eval/judge/foreign.h.
 struct ForeignRequest {
   torch::ForeignFile answer;
   Rung up_to = Rung::timing;
@@ -153,7 +153,7 @@ class EvaluatorClient {
   virtual Result<void> measure_suite(const Context& ctx, const SuiteRequest& request,
                                      const OnSuiteNews& news,
                                      const std::function<void(const std::string&)>& progress = {});
-  // Tells the evaluator that the caller needs the task no longer.
+  // Tells the evaluator that the caller no longer needs the task.
   virtual void close_task(const Context&, const std::string& /*id*/) {}
   virtual int pid() const = 0;
 };

@@ -3,7 +3,8 @@
 // process answers one request at a time.
 //
 // Contract: start() ends the previous process, starts a new one and waits for its first message. If
-// the Context ends during ask(), ask() stops the process, because no caller will read the reply.
+// the Context is cancelled or times out during ask(), ask() stops the process, because no caller
+// will read the reply.
 //
 // Example: CG_CHECK(process.start(ctx, options));
 //   CG_TRY(auto reply, process.ask<protocol::EmptyReply>(ctx, type, request));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges the accuracy of baselines: compares their outputs on secret inputs with the truth, by the
-// same rule as for candidates.
+// Judges the accuracy of baselines: compares their outputs on secret inputs with the truth (the
+// result in float64), by the same rule as for candidates.
 //
 // Contract: the worker must have opened the baselines at this shape. Each baseline runs once on an
 // input set of every family (input distribution), in memory that the evaluator owns. The GPU
 // compares the outputs. If a set does not fit the GPU, the worker cannot use the memory, or a
-// baseline raises, `passes` stays unset and `why` gives the reason. Only the end of the Context is
-// an error. Afterwards, the worker's module has the values of the first family.
+// baseline raises, `passes` stays unset and `why` gives the reason. The function returns an Error
+// only if the Context was cancelled or timed out. Afterwards, the worker's module has the values of
+// the first family.
 //
 // Example: CG_TRY(auto found, judge_baselines(ctx, sets, worker, task, task.official(), wanted));
 #pragma once

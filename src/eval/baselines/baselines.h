@@ -6,9 +6,9 @@
 // its interval. If a task has several weighted shapes, the time is their weighted geometric mean; a
 // baseline that fails at one shape has no time. With `sets`, the function judges the results after
 // timing. A baseline that raises, does not fit the GPU, or builds too slowly has a reason instead
-// of a time. A worker that hangs is restarted. Only the end of the Context is an error. At the end,
-// the function frees the GPU's memory. Calls may run in parallel if each worker has the GPU's lock
-// file.
+// of a time. A worker that hangs is restarted. The function returns an Error only if the Context
+// was cancelled or timed out. Before it returns, it frees the GPU's memory. Calls may run in
+// parallel if each worker has the GPU's lock file.
 //
 // Example: CG_TRY(BaselinesTimed t, time_baselines(ctx, *worker, task, {{"eager", ""}}, {}));
 #pragma once
@@ -31,7 +31,7 @@ struct BaselinesTimed {
   std::vector<BaselineTime> times;  // one entry per wanted baseline
   bool out_of_memory = false;       // a baseline ran out of GPU memory; it may work with more
   bool broken = false;              // the worker can no longer be used
-  bool cut = false;  // a build was stopped early, because the Context was about to end
+  bool cut = false;  // a build was stopped early, because the Context's time limit was near
 };
 
 // The reason why "eager-fp32" is not timed: it equals "eager". Empty if the two differ.

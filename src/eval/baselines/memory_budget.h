@@ -2,9 +2,9 @@
 // MemoryBudget: counts how much of a GPU's memory concurrent jobs use, and makes a job wait until
 // enough is free.
 //
-// Contract: claim() waits until the bytes are free or the Context ends. A request for more than the
-// total claims the total. While an urgent request waits, all requests that are not urgent wait,
-// too. The destructor of a Claim returns its bytes to the budget.
+// Contract: claim() waits until the bytes are free, or until the Context is cancelled or times out.
+// A request for more than the total claims the total. While an urgent request waits, all requests
+// that are not urgent wait, too. The destructor of a Claim returns its bytes to the budget.
 //
 // Example: CG_TRY(MemoryBudget::Claim held, budget.claim(ctx, bytes)); work();
 #pragma once
@@ -47,7 +47,7 @@ class MemoryBudget {
   std::mutex lock_;
   std::condition_variable wake_;
   int64_t used_ = 0;
-  int urgent_ = 0;  // number of urgent claims that are waiting
+  int urgent_ = 0;  // number of waiting urgent requests
 };
 
 }  // namespace cutegen::eval

@@ -3,12 +3,13 @@
 //
 // Contract: `jobs` torch workers describe and admit the tasks on CPU cores, and then build and time
 // the baselines. The workers build in parallel, but only the worker that has the GPU's lock times.
-// One more worker computes the float64 truth at each official shape, and judges all baselines
-// except torch.compile's against this truth. A job starts when the GPU has enough free memory.
-// Among builds, the job with the least memory starts first; among truths, the job with the most. A
-// job that runs out of memory runs again, alone on the GPU. Each task gets a row: its times, the
-// status `cached` (if the request lists the task), or the reason for missing times. Several threads
-// call the callbacks, one at a time. If the time runs out, the remaining tasks get no final row.
+// One more worker computes the float64 truth of each task at its official shape (the sizes in the
+// task file), and judges the eager baselines against this truth. A job starts when the GPU has
+// enough free memory. Among builds, the job with the least memory starts first; among truths, the
+// job with the most. A job that runs out of memory runs again, alone on the GPU. Each task gets a
+// row: its times, the status `cached` (if the request lists the task), or the reason for missing
+// times. Several threads call the callbacks, one at a time. If the time runs out, the remaining
+// tasks get no final row.
 //
 // Example: CG_CHECK(measure_suite(real_suite_parts(o, request), ctx, request, news, progress));
 #pragma once

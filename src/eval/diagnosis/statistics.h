@@ -3,9 +3,9 @@
 // series of paired runs.
 //
 // Contract: intervals come from the sign test, so they are valid for every distribution of times.
-// They are interpolated between order statistics (Hettmansperger and Sheather, 1986) and contain
-// the true median in `level` of all cases. With too few samples, the interval is the range of all
-// samples. Samples must be independent.
+// The ends are interpolated between order statistics (Hettmansperger and Sheather, 1986). An
+// interval contains the true median with probability `level`. With too few samples, the interval is
+// the range of all samples. Samples must be independent.
 //
 // Example: Median m = median_of(samples_ns); use(m.low, m.high);
 #pragma once
@@ -19,7 +19,7 @@ namespace cutegen::eval {
 struct Median {
   double value = 0, low = 0, high = 0;
 };
-// Needs at least one sample.
+// Returns the median with its confidence interval. Needs at least one sample.
 Median median_of(std::vector<double> samples, double level = 0.95);
 
 // Returns the median of other[i] / own[i] with its interval, computed from logarithms. Run i of

@@ -4,8 +4,9 @@
 //
 // Contract: open_task() describes the file, judges the degenerate solutions and keeps the task
 // open; EvaluatorOptions::tasks limits how many tasks are open. evaluate() judges a program on an
-// open task. The caller must not make two calls at the same time. Both calls end when the Context
-// ends. Between calls, the pools of input sets compute new sets in the background.
+// open task. The caller must not make two calls at the same time. Both calls return early if the
+// Context is cancelled or times out. Between calls, the pools of input sets compute new sets in the
+// background.
 //
 // Example: CG_TRY(auto e, Evaluator::open(ctx, options));
 //   CG_TRY(auto task, e->open_task(ctx, "a.py"));
@@ -83,13 +84,14 @@ class Evaluator {
   std::shared_ptr<toolchain::Toolchain> toolchain_;
   std::shared_ptr<toolchain::Assembler> assembler_;
   std::shared_ptr<Runner> runner_;
-  std::shared_ptr<GpuTruths> official_;            // input sets at official shapes; only on a GPU
-  Services services_;                              // services that do not depend on a task
-  UniqueFd slot_;                                  // lock file of the worker that times baselines
+  std::shared_ptr<GpuTruths> official_;  // input sets at official shapes; only on a GPU
+  Services services_;                    // services that do not depend on a task
+  UniqueFd slot_;                        // the GPU's lock file, for the worker that times baselines
   std::unique_ptr<torch::TorchWorker> baselines_;  // times baselines; never runs a candidate
-  std::unique_ptr<torch::TorchWorker> beside_;  // times eager for foreign.h; never runs a solution
-  std::mutex worker_lock_;                      // locked during each call of worker_
-  std::vector<std::unique_ptr<Open>> open_;     // open tasks; the last used one is at the end
+  // times eager mode for foreign.h; never runs a solution
+  std::unique_ptr<torch::TorchWorker> beside_;
+  std::mutex worker_lock_;                   // locked during each call of worker_
+  std::vector<std::unique_ptr<Open>> open_;  // open tasks; the last used one is at the end
   std::stop_source warm_stop_;
   // start of compile server and runner, while the worker describes the task
   std::future<void> warm_;

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times a third-party solution at the official shape on a GPU and compares the outputs of every
-// call.
+// Times a third-party solution at the official shape (the sizes in the task file) on a GPU and
+// compares the outputs of every call.
 //
 // Contract: every call uses a fresh input set, because the solution's process may remember inputs.
 // The process maps the inputs read-only. After each call, timed or not, the GPU compares the
-// outputs with the truth. In each round, the solution and eager mode (in a trusted process) run
-// once in random order with a cold L2. Nothing else of cutegen uses the GPU meanwhile. Most calls
-// are "queued": the GPU waits until the host has queued all launches, so the time excludes the
-// host's work. Streams that the solution creates do not wait, so the solution could start early.
-// Therefore every third call is "open": the GPU is idle when the call begins, and the evaluator's
-// own clock measures the whole call, minus the time of a control call (a call that computes
-// nothing). If the queued times are too short compared with the open times, the open times count.
-// If the process reports open times that are too short by the evaluator's clock, the solution is
-// `rejected`, as for a time below the floor. Control calls run before the solution is loaded, in a
-// process that never loads a solution, so the solution cannot change the subtracted time.
+// outputs with the truth (the result in float64). In each round, the solution and eager mode (in a
+// trusted process) run once in random order with a cold L2. Nothing else of cutegen uses the GPU
+// meanwhile. Most calls are "queued": the GPU waits until the host has queued all launches, so the
+// time excludes the host's work. Streams that the solution creates do not wait, so the solution
+// could start early. Therefore every third call is "open": the GPU is idle when the call begins,
+// and the evaluator's own clock measures the whole call, minus the time of a control call (a call
+// that computes nothing). If the queued times are too short compared with the open times, the open
+// times count. If the process reports open times that are too short by the evaluator's clock, the
+// solution is `rejected`, as for a time below the floor (the least possible time). Control calls
+// run before the solution is loaded, in a process that never loads a solution, so the solution
+// cannot change the subtracted time.
 //
 // Example: ForeignOfficial official(ctx, services, task, worker, {judge.gpu(), source});
 //   CG_TRY(TimingOutcome t, time_foreign(ctx, services, task, official, controls, open_baseline,
@@ -69,8 +70,8 @@ class ForeignOfficial {
 // Returns the file that a control process loads instead of a solution. Its model returns outputs of
 // the task's shapes and computes nothing.
 torch::ForeignFile control_file(const Task& task);
-// Times the control calls of a process that has loaded that file, by the evaluator's clock.
-// `unsupported`: a set does not fit the GPU.
+// Times control calls by the evaluator's clock. The process must have loaded control_file().
+// Returns the error `unsupported` if a set does not fit the GPU.
 Result<std::vector<double>> control_calls(const Context& ctx, const Services& services,
                                           ForeignOfficial& clean);
 struct ForeignControls {

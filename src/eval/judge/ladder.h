@@ -4,8 +4,8 @@
 //
 // Contract: the verdict lists every rung up to request.up_to with its duration. Rungs after a
 // failure have the result `skipped`. If the candidate is at fault, the verdict's status says how.
-// If cutegen itself fails, the status is `aborted` with the reason. Returns an Error only if the
-// Context ended.
+// If cutegen itself fails, the status is `aborted` with the reason. climb() returns an Error only
+// if the Context was cancelled or timed out.
 //
 // Example: CG_TRY(Verdict v, climb(ctx, services, task, request, progress));
 #pragma once

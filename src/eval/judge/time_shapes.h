@@ -2,11 +2,11 @@
 // Times a program at each weighted shape of a task. The headline time is the weighted geometric
 // mean.
 //
-// Contract: time_shapes() begins with the official shape and stops at the first failure. If a shape
-// cannot be timed, because it is too large for the GPU or takes too long, the program has no time,
-// because means over different shapes are not comparable. The detail then names the shape.
-// outcome.kernels describes the kernels at the official shape only, because the profile shows only
-// that shape.
+// Contract: time_shapes() begins with the official shape (the sizes in the task file) and stops at
+// the first failure. If a shape cannot be timed, because it is too large for the GPU or takes too
+// long, the program has no time, because means over different shapes are not comparable. The detail
+// then names the shape. outcome.kernels describes the kernels at the official shape only, because
+// the profile shows only that shape.
 //
 // Example: CG_TRY(ShapesTimed t, time_shapes(prepared, [&](const PreparedShape& s) { ... }));
 #pragma once
@@ -19,7 +19,7 @@ using TimeShape = std::function<Result<TimingOutcome>(const PreparedShape&)>;
 
 struct ShapesTimed {
   TimingOutcome outcome;           // outcome.timing is the headline time
-  std::optional<Timing> official;  // timing of the official shape alone
+  std::optional<Timing> official;  // the timing at the official shape
 };
 Result<ShapesTimed> time_shapes(const Prepared& prepared, const TimeShape& time);
 

@@ -8,7 +8,7 @@
 // remedy; the program is never at fault. After a permanent problem (no ncu, no permission), count()
 // does not try again. If ncu fails in the sandbox, count() tries a weaker sandbox, unless the full
 // one is required; Answer::grade says which protection was in effect. count() returns an Error only
-// if the Context ended.
+// if the Context was cancelled or timed out.
 //
 // Example: CG_TRY(auto a, counters.count(ctx, request)); if (a.kernels.empty()) print(a.problem);
 #pragma once

@@ -46,8 +46,8 @@ class BinaryAuditor {
 // Applies the rules to an audit. proven: on this task, lower-precision solutions fail the
 // comparison with the truth, so a program that passes keeps to the math mode.
 AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven);
-// Same, with the math mode of each output. An instruction that at least one of these modes permits
-// never fails the program; it gives at most a mark.
+// Applies the rules with the math mode of each output. An instruction that at least one of these
+// modes permits never fails the program. It is at most noted in `marks`.
 AuditOutcome judge_audit(BinaryAudit audit, const Task& task, bool proven);
 // Returns the registers per thread of a kernel. 0 if unknown.
 int registers_of(const BinaryAudit& audit, const std::string& module, const std::string& kernel);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The correctness check: runs a program at every test shape, on secret inputs of each family (input
-// distribution), in fresh memory, and compares the outputs with the truth.
+// distribution), in fresh memory, and compares the outputs with the truth (the result in float64).
 //
 // Contract: stops at the first input set with wrong outputs. The program runs twice on the first
 // set of each shape, with different patterns in unwritten memory, which reveals reads of such
 // memory. At long and derived shapes, it runs once, on two families (eval/rungs/derive_shapes.h).
 // If the runner process dies, the evaluator runs the program once more, alone; the program fails
-// only if the runner dies again. On a GPU, a large official shape runs last, in GPU memory that
-// evaluator and runner share (eval/rungs/gpu_correctness.h). On a GPU, the simulator also runs the
-// program on the first set, because the simulator detects races, undefined values and dependence on
-// the execution order, which a GPU rarely shows. If the simulator cannot run the program, the
-// verdict relies on the GPU alone.
+// only if the runner dies again. On a GPU, a large official shape (the sizes in the task file) runs
+// last, in GPU memory that evaluator and runner share (eval/rungs/gpu_correctness.h). On a GPU, the
+// simulator also runs the program on the first set, because the simulator detects races, undefined
+// values and dependence on the execution order, which a GPU rarely shows. If the simulator cannot
+// run the program, the verdict relies on the GPU alone.
 //
 // Example: CG_TRY(RungEnd end, check_correctness(evaluation, id, record));
 #pragma once

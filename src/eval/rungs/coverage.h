@@ -53,7 +53,8 @@ class Coverage {
   bool covers(size_t module, const std::string& source, const std::string& kernel,
               const device::TracedInst& i) const;
 
-  std::map<std::pair<size_t, std::string>, Executed> executed_;  // by module and kernel
+  // executed instructions by module and kernel
+  std::map<std::pair<size_t, std::string>, Executed> executed_;
   // The executed lines and columns of each source and kernel.
   std::map<std::pair<std::string, std::string>, Places> elsewhere_;
   std::optional<double> least_arithmetic_;

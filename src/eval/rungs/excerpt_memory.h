@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ExcerptMemory: the buffers of a run at the official shape on the simulator, which runs only a
-// sample of the thread blocks.
+// ExcerptMemory: the buffers of a run at the official shape (the sizes in the task file) on the
+// simulator, which runs only a sample of the thread blocks.
 //
 // Contract: an excerpt is a small part of the official shape with known truth
 // (eval/sets/excerpts.h). If the task has an excerpt, the inputs repeat its values, outputs and

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Correctness at the official shape on a GPU: the program runs in GPU memory that the evaluator
-// owns, and the GPU compares the outputs with the truth.
+// Correctness at the official shape (the sizes in the task file) on a GPU: the program runs in GPU
+// memory that the evaluator owns, and the GPU compares the outputs with the truth (the result in
+// float64).
 //
-// Contract: GpuTruths starts in the background (its own context, the comparison kernels, a
-// torch worker with the GPU). missing() waits for the start and returns why this machine cannot
-// compare outputs, or nothing. A program runs in JudgedBuffers (eval/sets/judged_buffers.h).
+// Contract: GpuTruths computes and keeps input sets with their truth. In the background, it opens a
+// GPU context, loads the comparison kernels and starts a torch worker on the GPU. missing() waits
+// for this start. It returns the reason if this machine cannot compare outputs, else an empty text.
+// A program runs in JudgedBuffers (eval/sets/judged_buffers.h).
 //
 // Example:
 //   CG_TRY(auto set, official.draw(ctx, task, shape, "made", program_id));
@@ -75,8 +77,8 @@ class GpuTruths {
 // sets that the GPU can keep.
 std::vector<std::string> gpu_families(const std::vector<std::string>& all, int64_t kept,
                                       uint64_t chance);
-// Checks correctness at the official shape. If it cannot compare values, it passes and adds a mark
-// to the record.
+// Checks correctness at the official shape. If it cannot compare values, the program passes, and
+// record.marks notes this.
 Result<RungEnd> check_on_gpu(const Evaluation& e, const std::string& program_id,
                              CorrectnessRecord& record);
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times a program on a GPU at the official shape.
+// Times a program on a GPU at the official shape (the sizes in the task file).
 //
 // Contract: a run executes all steps of the plan, including `prepare`, with a cold L2. The time is
 // the median of the timed runs, with its 95% interval. If there is an incumbent (the best program
 // so far), the evaluator runs both programs alternately in random order, and computes the median of
 // the paired ratios with its interval. It adds blocks of pairs until the candidate is slower with
 // high confidence, or the ratio is precise enough (PairRule). Every run writes its own copy of the
-// outputs, and after each block the GPU compares all copies with the truth. If the truth does not
-// fit the GPU, inputs repeat the values of a small input set, and the evaluator only checks at
-// random places whether the program has overwritten the outputs' initial pattern. The evaluator
-// also measures each block with its own clock and subtracts the time of a control block (a block
-// without the steps). If the runner's reported times keep disagreeing with this clock, the
-// evaluation is aborted. A program with a time below the floor is rejected. A shape that exceeds
-// the GPU's memory is skipped.
+// outputs, and after each block the GPU compares all copies with the truth (the result in float64).
+// If the truth does not fit the GPU, inputs repeat the values of a small input set, and the
+// evaluator only checks at random places whether the program has overwritten the outputs' initial
+// pattern. The evaluator also measures each block with its own clock and subtracts the time of a
+// control block (a block without the steps). If the runner's reported times keep disagreeing with
+// this clock, the evaluation is aborted. A program with a time below the floor (the least possible
+// time) is rejected. A shape that exceeds the GPU's memory is skipped.
 //
 // Example: CG_TRY(TimingOutcome t, measure_official(evaluation, {id}));
 #pragma once
@@ -28,7 +28,7 @@ struct MeasureOptions {
   const KernelProgram* against = nullptr;  // the incumbent
   const PreparedShape* shape = nullptr;    // a shape other than the official one
   // Whether to stop when the program is slower than the incumbent with high confidence. False if
-  // several weighted shapes decide together.
+  // the decision depends on several weighted shapes together.
   bool drop_losers = true;
 };
 Result<TimingOutcome> measure_official(const Evaluation& e, const MeasureOptions& options);

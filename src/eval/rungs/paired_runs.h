@@ -6,13 +6,14 @@
 // the runner and runs the candidate once, untimed. Each block() times the given number of runs of
 // each program. Every run writes its own copy of the outputs. If prepare() receives an input set,
 // inputs and outputs are in the evaluator's GPU memory, which the runner maps (inputs read-only).
-// After each block, the GPU compares all copies with the truth. Blocks use fresh sets while the
-// pool has some and the GPU has memory for a second copy of the inputs. If the set does not fit in
-// GPU memory (note() says so), inputs repeat a smaller set and outputs are only spot-checked. If
-// the candidate is at fault, a call returns the outcome that ends the timing; if cutegen itself
-// fails, it returns an error. From begin() on, no other process of cutegen uses the GPU. If other
-// work slows the GPU's memory down, control() and block() wait and repeat the runs, for a few
-// seconds at most. busy_blocks() counts the blocks that remained slow.
+// After each block, the GPU compares all copies with the truth (the result in float64). Blocks use
+// fresh sets while the pool has some and the GPU has memory for a second copy of the inputs. If the
+// input set does not fit in GPU memory (note() says so), inputs repeat the values of a smaller set
+// and the evaluator only spot-checks outputs. If the candidate is at fault, a call returns the
+// outcome that ends the timing; if cutegen itself fails, it returns an error. From begin() on, no
+// other process of cutegen uses the GPU. If other work slows the GPU's memory down, control() and
+// block() wait and repeat the runs, for a few seconds at most. busy_blocks() counts the blocks that
+// remained slow.
 //
 // Example: CG_CHECK(runs.prepare(ctx, id, set, nullptr)); CG_TRY(auto end, runs.begin(ctx));
 //   if (!end) { CG_TRY(end, runs.block(ctx, TimeMode::cold, 8)); use(runs.last().own); }
@@ -42,7 +43,7 @@ class PairedRuns {
  public:
   using End = std::optional<TimingOutcome>;
 
-  // shape: one of the prepared timed shapes.
+  // shape: the official or a weighted shape of `prepared`.
   PairedRuns(const Services& services, const Task& task, const Prepared& prepared,
              const PreparedShape& shape)
       : services_(services),

@@ -2,9 +2,10 @@
 // Lints, compiles and loads a program, and evaluates its plan for every shape.
 //
 // Contract: `skipped` names each shape that the plan's `requires` excludes. If the plan excludes
-// the official shape, a weighted shape or all test shapes, the program is `unsupported`. compile()
-// compiles a source once per distinct combination of defines, all in parallel. Only a few modules
-// may serve long and derived shapes alone; a shape that needs more is skipped.
+// the official shape (the sizes in the task file), a weighted shape or all test shapes, the program
+// is `unsupported`. compile() compiles a source once per distinct combination of defines, all in
+// parallel. Only a few modules may serve long and derived shapes alone; a shape that needs more is
+// skipped.
 //
 // Example: RungEnd end = lint_rung(program, task); Prepared p(program, task);
 //   CG_TRY(end, p.compile(ctx, services)); CG_TRY(end, p.load(ctx, services));
@@ -24,7 +25,7 @@ struct PreparedShape {
   device::PlanSteps all_steps() const;  // fills of zeroed scratch, `prepare`, `steps`
 };
 
-// Checks the sources against the policy and the plan against the task.
+// Lints the sources (eval/source/lint.h) and checks the plan against the task.
 RungEnd lint_rung(const KernelProgram& program, const Task& task);
 
 class Prepared {

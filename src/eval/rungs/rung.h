@@ -2,7 +2,8 @@
 // The services that all rungs (checks) of an evaluation use, and the type of a rung's result.
 //
 // Contract: if the candidate is at fault, a rung returns a RungEnd with the status. It returns an
-// Error only if cutegen itself fails (the verdict is then `aborted`) or the Context ended.
+// Error only if cutegen itself fails (the verdict is then `aborted`), or if the Context was
+// cancelled or timed out.
 //
 // Example: return rung_failed("...");
 #pragma once
@@ -55,7 +56,7 @@ struct Services {
 struct RungEnd {
   bool passed = true;
   Status status = Status::correct;  // the verdict's status if the rung failed
-  std::string headline, detail;     // detail: one line if it passed
+  std::string headline, detail;     // detail: one line if the rung passed
   std::vector<Mismatch> mismatches;
 };
 

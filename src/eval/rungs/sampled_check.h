@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a program at the official shape on the simulator, which runs only a sample of the
-// program's thread blocks.
+// Checks a program at the official shape (the sizes in the task file) on the simulator, which runs
+// only a sample of the program's thread blocks.
 //
 // Contract: the inputs repeat an excerpt: a small part of the official shape with known truth
 // (eval/sets/excerpts.h). If blocks outside the sample cannot affect an output, the check compares
 // the written values with the excerpt's truth. If no output can be compared, `not_compared` gives
 // the reason. The run must then resemble the compared runs at smaller shapes: it must execute only
 // the same instructions, do as much arithmetic per FLOP of the task, and write all of the outputs.
-// docs/evaluation.md: "The official shape on the simulator".
+// docs/evaluation.md, "The official shape on the simulator", gives the reasons.
 //
 // Example: SampledCheck c = check_sampled_run(...); if (!c.end.passed) return c.end;
 #pragma once
@@ -18,7 +18,7 @@
 namespace cutegen::eval {
 
 struct SampledCheck {
-  RungEnd end;               // passed, or the fault
+  RungEnd end;               // whether the program passed, or its fault
   std::string not_compared;  // why no value was compared; empty if values were compared
   int64_t elements = 0;      // number of compared elements
   // The result may depend on the sample. The caller should repeat the run with more blocks.

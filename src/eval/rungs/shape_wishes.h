@@ -2,9 +2,9 @@
 // Lists what a program does along the axes of its task (tiles, tails, loops), and finds the sizes
 // of a test shape at which the program does the same.
 //
-// Contract: shape_wishes() lists what the program does at the official shape. meets() checks
-// whether the program does the same at another shape. If it does not at any test shape, goals_of()
-// returns the quantities that must grow.
+// Contract: shape_wishes() lists what the program does at the official shape (the sizes in the task
+// file). meets() checks whether the program does the same at another shape. If no test shape meets
+// a wish, goals_of() returns the quantities that must grow.
 //
 // Example: for (ShapeWish& w : shape_wishes(official, other, sizes, step))
 //   if (!meets(w, other, official, sizes, true)) use(goals_of(w, official, sizes));
@@ -23,13 +23,14 @@ namespace cutegen::eval {
 // too.
 struct ShapeWish {
   enum class Kind {
-    tiles,     // all divisions in the grid of launch `at` have tiles and tails at one shape
+    tiles,     // all divisions in the grid of launch `at` have enough tiles at one shape
     division,  // division `at` has `least` tiles and a tail
-    // bound `at` is min(a, b): a < b at the test shape if and only if a < b at the official shape
+    // bound `at` is min(a, b): the smaller operand is the same as at the official shape
     passes,
-    blocks,      // the grid of launch `at` has several blocks along `axis`
-    once_round,  // launch `at` has a constant grid, with fewer threads than elements
-    length,      // the size `name` is long enough for several loop steps
+    blocks,  // the grid of launch `at` has at least `least` blocks along `axis`
+    // launch `at` has a constant grid, and a tensor has more elements than the grid has threads
+    once_round,
+    length,  // the size `name` is at least `least`
   } kind = Kind::division;
   size_t at = 0, axis = 0;
   int64_t least = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TimedBuffers: the buffers of timed runs at the official shape, if the input set of this shape
-// does not fit the GPU.
+// TimedBuffers: the buffers of timed runs at the official shape (the sizes in the task file) that
+// the evaluator sends to the runner. If the input set is in the evaluator's GPU memory, these are
+// only scratch buffers.
 //
 // Contract: inputs repeat the values of a small secret input set, so integers stay in their valid
 // range. Outputs and scratch contain a secret pattern at first. If two programs run alternately,
@@ -37,7 +38,7 @@ class TimedBuffers {
 
   int64_t total() const { return fixed_ + outputs_; }
   int copies() const { return copies_; }
-  // Draws random places in the first `runs` copies of every output.
+  // Returns random places in the first `runs` copies of every output.
   std::vector<Probe> draw_probes(const Task& task, int runs);
   // Call it after the runner has read the probes. Counts the elements of an output that still have
   // the pattern.

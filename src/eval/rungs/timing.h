@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing on the simulator: models a program's time at the official shape from a sample of CTAs.
+// Timing on the simulator: models a program's time at the official shape (the sizes in the task
+// file) from a sample of CTAs.
 //
 // Contract: the time is the sum of the modelled kernel times, including `prepare`. Its interval is
 // the sampling error. A secret seed selects the CTAs, so that a program cannot do less work in the
@@ -7,8 +8,8 @@
 // (eval/diagnosis/explain.h). If possible, time_official() also compares the values that the CTAs
 // write with the truth (eval/rungs/sampled_check.h). If the simulation exceeds its time limit, the
 // result has a reason instead of a time. If one CTA runs far longer than the task's work justifies,
-// the program has `failed`. A modelled time below the roofline or the floor is reported unchanged,
-// unless the program omits most of the memory traffic.
+// the program has `failed`. A modelled time below the roofline or the floor (the least possible
+// time) is reported unchanged, unless the program omits most of the memory traffic.
 //
 // Example: CG_TRY(TimingOutcome t, time_official(evaluation, {&coverage, id}));
 #pragma once
@@ -36,7 +37,8 @@ inline TimingOutcome failed(RungEnd end) {
 }
 
 struct TimingQuestion {
-  // The instructions that compared runs executed. Null: time the program without comparing values.
+  // The instructions executed by runs whose outputs were compared. Null: time the program without
+  // comparing values.
   const Coverage* coverage = nullptr;
   std::string program_id;
   bool lines = false;

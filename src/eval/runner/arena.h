@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arena: the memory for one run of a candidate, with buffers at random places, a pattern (poison)
-// in memory that nobody has written, and guards around every buffer.
+// Arena: the memory for one run of a candidate. Buffers are at random places, with guard bytes
+// around each. Outputs and scratch contain a known pattern (poison) at first.
 //
-// Contract: the buffers are in one memory file, in random order, aligned to 256 bytes, with random
-// gaps between them. Gaps hold random bytes. A *state* is a mutated tensor: it starts with its
-// initial values, and the program may write it. Outputs and scratch hold a pattern drawn for this
-// run: a NaN of every float width or, for `plausible`, a large finite number, which also shows in
-// the results of code that hides NaN. After the run, findings() reports writes outside the
-// program's own buffers.
+// Contract: the buffers are in one memory file, in random order, aligned to 256 bytes. The gaps
+// between them have random sizes and contain random bytes. A *state* is a mutated tensor, which
+// starts with its initial values and which the program may write. The pattern is drawn for each
+// run. For `nan`, it reads as NaN in every floating-point format. For `plausible`, it reads as a
+// large finite number, which also changes the results of code that replaces NaN. After the run,
+// findings() reports writes outside the buffers that the program may write.
 //
 // Example: CG_TRY(Arena a, Arena::make(items, Arena::Fill::nan)); ... run ...; a.findings();
 #pragma once
@@ -26,7 +26,7 @@ struct ArenaItem {
   enum class Kind { input, output, scratch, zeroed, state } kind = Kind::input;
   std::string name;
   size_t bytes = 0;
-  std::span<const std::byte> content;  // the values of an input or a state
+  std::span<const std::byte> content;  // values of an input, or initial values of a state
 };
 
 enum class PoisonKind { nan, plausible };
@@ -41,15 +41,16 @@ class Arena {
   int memory() const { return memory_.get(); }
   std::span<const std::byte> bytes_of(const std::string& name) const;
   const Poison& poison() const { return poison_; }
-  // Changes outside outputs, states and scratch, one line each: "'x' was changed at byte 0".
+  // Returns one line per detected write outside outputs, states and scratch: "'x' was changed at
+  // byte 0".
   std::vector<std::string> findings() const;
 
  private:
   void write_guards();
   UniqueFd memory_;
   Mapping mapping_;
-  std::vector<ArenaItem> items_;    // the buffers, in order of their addresses
-  std::vector<RunBuffer> buffers_;  // buffers_[i] is items_[i]
+  std::vector<ArenaItem> items_;    // the buffers, sorted by address
+  std::vector<RunBuffer> buffers_;  // buffers_[i] is the buffer of items_[i]
   Poison poison_{};
   uint64_t guard_seed_ = 0;
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// GpuSlot: a lock that keeps other processes of cutegen off a GPU while one measures.
+// GpuSlot: a lock with which one process of cutegen uses a GPU alone while it measures.
 //
-// Contract: locks a file named after the GPU's UUID, for all users of the machine. The end of the
-// object or of its process frees the lock. acquire() takes the GPU alone, for measuring; share()
-// takes it together with other shared holders. Both wait in order of arrival until the Context
-// ends, so shared work cannot starve a measurement. A thread that holds the GPU may share it again.
-// Programs other than cutegen ignore the lock.
+// Contract: locks a file named after the GPU's UUID, which all users of the machine share. The
+// destructor or the end of the process frees the lock. acquire() takes an exclusive lock, for
+// measurements. share() takes a shared lock, for other work. Both wait in order of arrival, so that
+// shared locks cannot starve a measurement. They stop waiting if the Context is cancelled or times
+// out. A thread that has a lock may call share() again. Other programs ignore the lock.
 //
 // Example: CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, identity.uuid)); measure();
 #pragma once
@@ -19,9 +19,9 @@ namespace cutegen::eval {
 
 class GpuSlot {
  public:
-  // Opens the lock's file for a child process that takes the lock itself.
+  // Opens the lock file for a child process that takes the lock itself.
   static Result<UniqueFd> file(const std::string& uuid);
-  // Calls `waiting` once if it has to wait for the GPU.
+  // Calls `waiting` once if the lock is not free at once.
   static Result<GpuSlot> acquire(const Context& ctx, const std::string& uuid,
                                  const std::function<void()>& waiting = {});
   static Result<GpuSlot> share(const Context& ctx, const std::string& uuid);
@@ -29,7 +29,7 @@ class GpuSlot {
  private:
   static Result<GpuSlot> take(const Context& ctx, const std::string& uuid, int how,
                               const std::function<void()>& waiting);
-  // Counts a thread's slots.
+  // Counts the locks of a thread.
   class Holder;
   GpuSlot(UniqueFd file, std::shared_ptr<Holder> holder)
       : file_(std::move(file)), holder_(std::move(holder)) {}

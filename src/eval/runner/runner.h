@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runner: the evaluator's handle on the sandboxed process that executes candidates.
+// Runner: the evaluator's client of the runner process, which executes candidates in a sandbox.
 //
-// Contract: there is one process at a time. It starts at first use. If it dies, a new one starts
-// and loads the latest modules. load() and run() return an Error only for cutegen's own failures or
-// a cancelled Context. A death or hang of the process is part of the outcome, because a candidate
-// may cause it; the evaluator kills a runner that hangs. The evaluator does not trust the process's
-// reports: it judges the values in shared memory itself. With `spare` (on a GPU, because creating
-// its context takes long), the next process starts ahead, and an old one ends in the background;
-// settle() waits for both. With `around`, a profiler starts the process in a sandbox without the
-// filter of system calls, because the profiler's libraries open the GPU's devices again later;
-// finish() waits until both end.
+// Contract: one process at a time executes candidates. It starts at the first call. If it dies, the
+// next call starts a new process, which loads the latest modules. load() and run() return an Error
+// only if cutegen itself fails or the Context is cancelled or times out. If the process dies or
+// hangs, the outcome says so, because the candidate may be the cause; the object kills a process
+// that hangs. The evaluator does not trust the process: it compares the values in shared memory
+// itself. With `spare`, the next process starts in advance and an old one ends in the background,
+// because a GPU context takes long to create; settle() waits for both. With `around`, a profiler
+// starts the process. The sandbox then has no seccomp filter, because the profiler's libraries open
+// the GPU's device files again later. finish() waits until profiler and process have ended.
 //
 // Example: CG_TRY(RunnerOutcome o, runner.run(ctx, request));
 //   if (o.kind == RunnerOutcome::Kind::died) ...
@@ -33,15 +33,16 @@ struct RunnerOptions {
   DeviceName device;
   int threads = 0;
   bool require_sandbox = false;
-  int64_t memory_bytes = int64_t{8} << 30;  // limit of address space, without large buffers
+  // limit of the address space, not counting large buffers
+  int64_t memory_bytes = int64_t{8} << 30;
   bool spare = false;
-  std::vector<std::string> around = {};  // a profiler's command; the runner's command is appended
-  // With `around`: the profiler gets this descriptor as number 4.
+  std::vector<std::string> around = {};  // command of a profiler that starts the runner
+  // With `around`: a descriptor that the profiler receives as number 4.
   int log = -1;
-  std::vector<std::string> readable = {};  // paths below /tmp that the profiler needs
-  // Keep root's capabilities, because the driver may require them for counters.
+  std::vector<std::string> readable = {};  // paths below /tmp that the profiler reads
+  // Keep root's capabilities, because the driver may require them for hardware counters.
   bool keep_capabilities = false;
-  bool bare = false;  // use no namespaces, for a profiler that fails in them
+  bool bare = false;  // use no namespaces, for a profiler that fails with them
 };
 
 using device::Probe, device::RunBuffer, device::SharedBuffer;
@@ -49,24 +50,24 @@ using device::Probe, device::RunBuffer, device::SharedBuffer;
 struct RunRequest {
   std::vector<RunBuffer> buffers;
   std::vector<SharedBuffer> shared;
-  int memory = -1, ring = -1;  // descriptors
+  int memory = -1, ring = -1;  // descriptors of the memory files; -1: none
   device::PlanSteps steps;
   device::RunSettings settings;
-  bool keep = false;  // keep the buffers for time() and read() until the next run
+  bool keep = false;  // keep the buffers after the run, for time() and read()
   Nanoseconds limit = std::chrono::seconds(60);
 };
 
 struct RunnerOutcome {
   enum class Kind { reported, died, hung } kind = Kind::reported;
   device::RunReport report;
-  std::string text;        // how it died, or how long it hung
-  Nanoseconds elapsed{0};  // time from the request to the reply, by this process's clock
+  std::string text;        // how the process died, or how long it hung
+  Nanoseconds elapsed{0};  // time from request to reply, by the evaluator's clock
 };
 
 struct LoadOutcome {
   bool ok = false, died = false;
   std::vector<ModuleFacts> facts;
-  Error error;  // why the device refuses the modules
+  Error error;  // why the device refused the modules
 };
 
 class Runner {
@@ -79,29 +80,33 @@ class Runner {
   Result<LoadOutcome> load(const Context& ctx, const std::vector<std::string>& ptx,
                            const std::vector<std::string>& code = {});
   virtual Result<RunnerOutcome> run(const Context& ctx, const RunRequest& request);
-  // Times the buffers that the last run kept. The outcome is `died` if the process has ended since.
+  // Times runs with the buffers that the last run() kept. If the process has ended since, the
+  // outcome is `died`.
   Result<RunnerOutcome> time(const Context& ctx, const device::TimeRequest& request,
                              Nanoseconds limit);
   Result<void> read(const Context& ctx, const std::vector<Probe>& probes);
-  // Whether other work slowed the last timed runs down. Stays valid when the process restarts.
+  // Detects whether other work slowed the last timed runs down. Keeps its data when the process
+  // restarts.
   const QuietMemory& memory() const { return memory_; }
-  // Frees what the last run kept, so that the next program's sets have the GPU's memory.
+  // Frees the buffers that the last run kept, so that the next program's input sets can use the
+  // GPU's memory.
   void release();
   const sandbox::Grade& grade() const { return process_.grade; }
-  // What the process reported at its start, before it saw any program.
+  // The process's report at its start, before it loaded any program.
   const DeviceFacts& facts() const { return process_.facts; }
   const device::DeviceIdentity& identity() const { return process_.identity; }
   // Starts the process if it is not running.
   Result<void> ready(const Context& ctx);
-  // Sets the address space for large buffers, from the next start on.
+  // Sets the additional address space for large buffers. Takes effect at the next start of the
+  // process.
   void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }
   void stop();
-  // Tells the process that no more work comes and waits until it ends. After `limit`, kills it and
+  // Closes the channel and waits until the process ends. After `limit`, kills the process and
   // returns an error.
   Result<sandbox::ExitStatus> finish(const Context& ctx, Nanoseconds limit);
-  // Waits a few seconds at most until no process is starting or ending in the background.
+  // Waits until no process starts or ends in the background, but at most a few seconds.
   void settle(const Context& ctx);
-  // Time spent waiting for the process since the last call.
+  // Returns the time spent waiting for the process since the last call of take_waited().
   Nanoseconds take_waited() { return std::exchange(waited_, Nanoseconds(0)); }
 
  private:
@@ -119,7 +124,7 @@ class Runner {
     DeviceFacts facts;
     device::DeviceIdentity identity;
   };
-  // A process that has opened its device.
+  // Starts a process and waits until it has opened its device.
   Result<Process> make(const Context& ctx, const sandbox::SpawnSpec& spec) const;
   Result<void> open(const Json& reply, Process& process) const;
   void start_spare();
@@ -127,7 +132,7 @@ class Runner {
   Result<Answer> ask(const Context& ctx, const Json& body, std::vector<int> fds, Nanoseconds limit);
   Result<RunnerOutcome> ask_to_run(const Context& ctx, const Json& body, std::vector<int> fds,
                                    Nanoseconds limit);
-  // Sends the shared buffers to the process; returns an answer only on failure.
+  // Sends the shared buffers to the process. Returns an answer only if that fails.
   Result<std::optional<Answer>> hand_over(const Context& ctx,
                                           const std::vector<SharedBuffer>& shared,
                                           Nanoseconds limit);
@@ -142,7 +147,7 @@ class Runner {
   Process process_;
   std::stop_source stop_spare_;
   std::future<Result<Process>> spare_;
-  bool no_spares_ = false;  // no spare could start, perhaps because the GPU allows one context only
+  bool no_spares_ = false;  // a spare failed to start; perhaps the GPU allows only one context
   std::vector<std::future<void>> ending_;
   std::vector<std::string> modules_, code_;
   bool loaded_ = false, keeps_ = false;

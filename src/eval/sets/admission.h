@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Admission of a task: judges its degenerate solutions on fresh sets of every family, at the test
-// shapes.
+// Admission of a task: judges degenerate solutions (zeros, a copy of an input, ...) on fresh input
+// sets of every family (input distribution), at the test shapes.
 //
-// Contract: the sets come from the pool, which gives them to programs afterwards. A family whose
-// sets equal those of `made` at every shape is not used. An Error means that no set could be made,
-// or that the Context ended.
+// Contract: the sets come from the pool, and programs are judged on them later. If the sets of a
+// family equal those of `made` at every shape, Admission::families omits this family. An Error
+// means that no set could be computed, or that the Context was cancelled or timed out.
 //
 // Example: CG_TRY(Admission a, admission_of(ctx, task, pool));
 #pragma once
@@ -14,13 +14,13 @@
 
 namespace cutegen::eval {
 
-// "made", "signed", "heavy", "outliers", "special", "extremes".
+// Returns "made", "signed", "heavy", "outliers", "special", "extremes".
 const std::vector<std::string>& input_families();
-// The shapes at which every program is judged, because they are small enough.
+// Returns the shapes at which every program is judged. Large timed shapes are not among them.
 std::vector<const ShapeCase*> test_shapes(const Task& task);
-// The families for which the pool computes sets of this shape in advance, and on which admission
-// judges degenerate solutions: one family if programs are judged on only some at this shape, else
-// all.
+// Returns the families for which the pool computes sets of this shape in advance, and on which
+// admission judges degenerate solutions: all families or, if programs are judged only on some
+// families at this shape, a single family.
 std::vector<std::string> stocked_families(const ShapeCase& shape);
 Result<Admission> admission_of(const Context& ctx, const Task& task, TruthPool& pool);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Excerpts: secret input sets for a small part of the official shape, which the inputs of a sampled
-// run repeat. For simulators, which cannot run the whole shape.
+// Excerpts: secret input sets for a small part of the official shape (an excerpt). The simulator
+// cannot run the whole official shape; it runs a sample of CTAs on inputs that repeat the excerpt.
 //
-// Contract: draw() follows the rules of TruthPool and picks the family `made` or `signed` at
-// random. If the task has no excerpt, `why_not` gives the reason.
+// Contract: draw() picks one of the input distributions `made` and `signed` at random and returns a
+// set as TruthPool::draw() does. If the task has no excerpt, `why_not` gives the reason.
 //
 // Example: CG_TRY(auto drawn, excerpts.draw(ctx, id)); if (!drawn.set) note(drawn.why_not);
 #pragma once
@@ -18,13 +18,13 @@ class Excerpts {
  public:
   struct Drawn {
     const torch::Excerpt* excerpt = nullptr;
-    SetPtr set;           // null: the task has no excerpt
-    std::string why_not;  // the reason, if set is null
+    SetPtr set;           // null if the task has no excerpt
+    std::string why_not;  // the reason if `set` is null
   };
   using Source = std::function<Result<torch::TensorSet>(const Context&, const torch::Excerpt&,
                                                         const std::string& family, uint64_t seed)>;
 
-  // planned: the torch worker's excerpt, or the error that says why it has none.
+  // planned: the result of TorchWorker::plan_excerpt(); an error gives the reason for `why_not`.
   Excerpts(const Task& task, Result<torch::Excerpt> planned, Source source);
   // Returns an Error only if cutegen itself fails.
   Result<Drawn> draw(const Context& ctx, const std::string& program_id);

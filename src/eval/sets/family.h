@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of the input families, as in JSON. The torch worker draws the values.
+// Names of the input families (input distributions), as in JSON. The torch worker draws the values.
 //
 // Example: if (set.family == family::made) count_compat(set);
 #pragma once
@@ -9,7 +9,7 @@ namespace cutegen::eval::family {
 inline constexpr const char *made = "made",  // the task's own get_inputs()
     *is_signed = "signed", *heavy = "heavy", *outliers = "outliers", *special = "special",
                             *extremes = "extremes",
-                            // Inputs of a proposed test, which gives the ranges of values.
+                            // Inputs of a proposed test, in the ranges that the test gives.
                                 *ranged = "ranged";
 
 }  // namespace cutegen::eval::family

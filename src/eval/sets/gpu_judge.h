@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// GpuJudge: the evaluator's own context on a GPU. It owns and shares memory, and compares outputs
-// with their truth on the GPU.
+// GpuJudge: the evaluator's own context on a GPU. It allocates memory that a runner can map, and
+// compares outputs with their truth (the result in float64) on the GPU.
 //
-// Contract: loads only cutegen's own kernels (src/eval/sets/kernels), never a candidate's.
-// compare() counts exactly what judge() of src/tensor/compare.h counts for the same values. It
-// marks each wrong element; in an output of more than kMostMarks elements, only those near the
-// first wrong one. A GpuBuffer's destructor frees its memory. Several threads may use the object.
+// Contract: loads only cutegen's own kernels (src/eval/sets/kernels), never a candidate's kernels.
+// For the same values, compare() returns the same counts as judge() of src/tensor/compare.h. It
+// marks every wrong element; if an output has more than kMostMarks elements, it marks only wrong
+// elements near the first one. A GpuBuffer's destructor frees its memory. The object is
+// thread-safe.
 //
 // Example: CG_TRY(auto judge, GpuJudge::open("cuda:0")); CG_CHECK(judge->prepare(ctx, toolchain));
 //   CG_TRY(GpuBuffer y, judge->take("y", bytes, at_the_end));
@@ -28,8 +29,8 @@ struct GpuSide {
   std::unique_ptr<device::cuda::Session> session;
 };
 
-// A buffer of shareable GPU memory. The buffer lies at one end of a larger block, with guards on
-// both sides.
+// A buffer in GPU memory that a runner can map. The buffer is at one end of a larger block, with
+// guard bytes on both sides.
 class GpuBuffer {
  public:
   GpuBuffer() = default;
@@ -44,7 +45,7 @@ class GpuBuffer {
   int64_t bytes() const { return bytes_; }
   int64_t offset() const { return offset_; }
   const device::cuda::Block& block() const { return block_; }
-  // Shares the buffer with a runner, which maps it by its name.
+  // Returns the data with which a runner maps the buffer under its name.
   Result<SharedBuffer> share(bool read_only);
   Result<int> descriptor();
 
@@ -58,23 +59,23 @@ class GpuBuffer {
   unsigned char guard_ = 0;
 };
 
-// The expected values of an output, in GPU memory.
+// The expected values of an output, in GPU memory, with the rule for comparing.
 struct GpuExpected {
   OutputSpec spec;
   int64_t elements = 0;
-  // truth: f64. native: the output's dtype. margin: f64, for floats only.
+  // Dtypes: truth f64; native as the output; margin f64, only for floating-point outputs.
   device::cuda::Address truth = 0, native = 0, margin = 0;
   ToleranceRule rule;
-  double close = 0;  // tolerance of the rule of public benchmarks
+  double close = 0;  // tolerance of the looser rule of public benchmarks
   bool nan_is_undefined = false;
-  AggregateLimits limits = {};  // limits of the output as a whole; see GpuJudge::limits_of
+  AggregateLimits limits = {};  // limits of the output as a whole, from GpuJudge::limits_of()
 };
 
 struct GpuJudgement {
-  Judgement counts;       // is_wrong begins at element `marked_from`; empty if no element is wrong
-  int64_t not_close = 0;  // wrong elements by the rule of public benchmarks
-  AggregateError whole;   // error of the whole output
-  int64_t first = 0, last = 0;  // the first and the last wrong element
+  Judgement counts;             // is_wrong[i] is element marked_from + i; empty if none is wrong
+  int64_t not_close = 0;        // wrong elements by the looser rule of public benchmarks
+  AggregateError whole;         // error of the output as a whole
+  int64_t first = 0, last = 0;  // index of the first and of the last wrong element
   int64_t marked_from = 0;
 };
 
@@ -83,39 +84,41 @@ class GpuJudge {
   static constexpr int64_t kMostMarks = int64_t{1} << 24;
 
   static Result<std::unique_ptr<GpuJudge>> open(const DeviceName& device);
-  // Compiles and loads the kernels at the first call.
+  // Compiles and loads the comparison kernels at the first call.
   Result<void> prepare(const Context& ctx, toolchain::Toolchain& toolchain);
   Result<void> load(const std::string& ptx);
 
   Result<GpuBuffer> take(const std::string& name, int64_t bytes, bool at_the_end);
-  // Fills the buffer with copies of the eight bytes, and its guards with a random byte.
+  // Fills the buffer with repetitions of `bits`, and its guards with a random byte.
   Result<void> poison(const Context& ctx, GpuBuffer& buffer, const Poison& bits);
-  // Copies the bytes of `from` to a buffer of the same size.
+  // Copies `from` to a buffer of the same size.
   Result<void> copy(const Context& ctx, GpuBuffer& to, const GpuBuffer& from);
   Result<void> set_guards(const Context& ctx, GpuBuffer& buffer, unsigned char value);
-  // Returns "memory behind 'y' was written", or an empty text.
+  // Checks the guards. Returns "memory behind 'y' was written", or an empty text.
   Result<std::string> damage(const GpuBuffer& buffer);
   Result<GpuJudgement> compare(const Context& ctx, const GpuExpected& expected,
                                const GpuBuffer& output, const Poison& poison);
-  // Judges the native result, to set the limits for the output as a whole. The official shape has
-  // no sequential sum, so ToleranceRule::growth models its error.
+  // Computes the limits for the output as a whole from the errors of the native result. The
+  // official shape has no sequential sum, so ToleranceRule::growth estimates the error of such a
+  // sum.
   Result<AggregateLimits> limits_of(const Context& ctx, const GpuExpected& expected);
   Result<int64_t> free_bytes();
   int64_t total_bytes() const;
   const std::string& uuid() const;
-  // Frees the memory that it keeps for later buffers.
+  // Frees the memory that the judge keeps for later buffers.
   void trim();
 
  private:
   explicit GpuJudge(std::unique_ptr<device::cuda::Session> session);
-  // Judges `count` elements from `from` on. Marks the wrong ones in `mask`, unless it is 0.
+  // Compares `count` elements from index `from` on. Marks wrong elements in `mask`, unless `mask`
+  // is 0.
   Result<JudgeTally> run(const Context& ctx, const GpuExpected& expected,
                          device::cuda::Address output, const Poison& poison, int64_t from,
                          int64_t count, device::cuda::Address mask);
   Result<void> fill_guards(GpuBuffer& buffer);
 
   std::shared_ptr<GpuSide> side_;
-  GpuBuffer words_;  // the arguments and counters of a launch
+  GpuBuffer words_;  // arguments and counters of a comparison kernel's launch
   bool loaded_ = false;
 };
 

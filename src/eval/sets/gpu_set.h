@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// GpuSet: secret values of a task at its official shape with the expected outputs, in GPU
+// GpuSet: secret inputs of a task at its official shape (the sizes in the task file), with the
+// expected outputs, in GPU
 // memory that the evaluator owns.
 //
-// A mutated tensor is both an input, with initial values that no program can overwrite, and an
-// output, with its final values.
+// A mutated tensor is among the inputs, with initial values that no program can overwrite, and
+// among the outputs, with its final values.
 //
-// Contract: the torch worker writes the set into memory that the evaluator allocates. The sizes
-// follow from the task alone, so the worker cannot move or enlarge anything. Runners map the inputs
-// read-only and never see the truth. If a set does not fit the GPU, the error is `unsupported` and
-// names the set's size and the free memory.
+// Contract: the torch worker writes the set into memory that the evaluator allocates. The evaluator
+// computes all sizes and offsets from the task, so the worker cannot change them. Runners map the
+// inputs read-only and have no access to the truth (the result in float64). If a set does not fit
+// the GPU, the error is `unsupported` and names the set's size and the free memory.
 //
 // Example: CG_TRY(auto set, make_gpu_set(ctx, *judge, *worker, task, shape, "made", seed));
 #pragma once
@@ -21,18 +22,19 @@ namespace cutegen::eval {
 
 struct GpuSet {
   std::string task_id, shape, family;
-  std::vector<SharedBuffer> inputs;  // inputs, parameters and buffers, for a runner
+  std::vector<SharedBuffer> inputs;  // inputs, parameters and buffers, as a runner maps them
   std::vector<GpuExpected> outputs;
   std::vector<std::string> notes;
-  int64_t bytes = 0;        // of GPU memory
-  uint64_t model_seed = 0;  // seed of the reference's random parameters
+  int64_t bytes = 0;        // size in GPU memory
+  uint64_t model_seed = 0;  // seed of the reference's random initial parameters
   std::vector<GpuBuffer> memory;
-  // The initial values of an input or a mutated tensor; null for an output.
+  // Returns the initial values of an input or of a mutated tensor; null for an output.
   const GpuBuffer* initial(const std::string& name) const;
 };
 using GpuSetPtr = std::shared_ptr<const GpuSet>;
 
-// The bytes of a set, and about how many more bytes the worker needs while it computes one.
+// The GPU memory of a set, and an estimate of the memory that the worker needs in addition while it
+// computes a set.
 struct GpuSetNeeds {
   int64_t set_bytes = 0, work_bytes = 0, tensors = 0;
 };

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// GpuTruthPool: keeps sets of the open tasks, at their official shapes, in GPU memory: as many as
-// fit.
+// GpuTruthPool: keeps input sets of the open tasks at their official shapes (the sizes in the task
+// file) in GPU memory, as many as fit.
 //
-// Contract: follows the rules of TruthPool: draw() returns a set from the stock (set_stock.h) on
-// which the program has not run, or computes one. All sets together take at most the memory of
-// allow(); the pool first drops the sets drawn longest ago. If it cannot compute a task's set
-// (`unsupported`, or the task's error), it waits kPatience before it tries again, because memory
+// Contract: draw() returns a kept set (set_stock.h) on which the program has not run, or computes a
+// new one. All sets together take at most the memory of allow(). To stay below this limit, the pool
+// drops the least recently drawn sets. If a set cannot be computed, because it does not fit or the
+// task fails, the pool returns the same error for kPatience; then it tries again, because memory
 // may be free by then. After want(), a thread of the pool computes the missing sets of a task: one
-// for each family and kMoreToTime more of the first family. It computes none between pause() and
-// resume(). ready() returns a set from the stock and never computes one.
+// per family (input distribution), and kMoreToTime more of the first family. It pauses between
+// pause() and resume(). ready() never computes a set.
 //
 // Example: CG_TRY(GpuSetPtr set, pool.draw(ctx, task, shape, "made", program_id));
 #pragma once
@@ -25,7 +25,7 @@ namespace cutegen::eval {
 
 class GpuTruthPool {
  public:
-  static constexpr int kMoreToTime = 2;  // more sets of the first family, for blocks of timed runs
+  static constexpr int kMoreToTime = 2;  // additional sets of the first family, for timed runs
   static constexpr auto kPatience = std::chrono::minutes(1);
   using Source = std::function<Result<GpuSetPtr>(const Context&, const Task&, const ShapeCase&,
                                                  const std::string& family, uint64_t seed)>;
@@ -34,19 +34,19 @@ class GpuTruthPool {
   ~GpuTruthPool();
   Result<GpuSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                          const std::string& family, const std::string& program_id);
-  // A set that the pool holds and on which the program has not run, or null. Computes no set.
+  // Returns a kept set on which the program has not run, or null. Never computes a set.
   GpuSetPtr ready(const std::string& task_id, const std::string& shape, const std::string& family,
                   const std::string& program_id);
-  // Computes a set for one program only; the pool does not keep it.
+  // Computes a set for a single program. The pool does not keep this set.
   Result<GpuSetPtr> fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
                           const std::string& family);
-  void allow(int64_t bytes);  // before this call, the pool keeps no sets and makes none in advance
+  void allow(int64_t bytes);  // sets the limit; before, the pool keeps no sets
   void want(const Task& task, const ShapeCase& shape, const std::vector<std::string>& families);
   void forget(const std::string& task_id);
-  // Finishes the current set and starts no other until resume().
+  // Lets the thread finish its present set. It starts no other set until resume().
   void pause();
   void resume();
-  // Drops sets until they take at most `bytes`.
+  // Drops sets until all kept sets take at most `bytes` bytes.
   void shrink(int64_t bytes);
   int64_t bytes();
   int64_t allowed();
@@ -65,7 +65,7 @@ class GpuTruthPool {
   void restock();
 
   Source source_;
-  std::mutex source_lock_;  // makes one set at a time
+  std::mutex source_lock_;  // locked while a set is computed
   std::mutex lock_;
   std::condition_variable wake_;
   SetStock stock_;

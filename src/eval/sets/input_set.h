@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// InputSet: secret values of a task for one shape and family, with the expected outputs.
+// InputSet: secret inputs of a task for one shape and one family (input distribution), with the
+// expected outputs.
 //
-// Contract: make_input_set() checks a TensorSet of the torch worker against the task (names, sizes,
-// dtypes) and computes the tolerances once. A mutated tensor is both an input, with its initial
-// values, and an output, with its final values. cutegen never shows values of a set to anybody.
+// Contract: make_input_set() checks the names, sizes and dtypes of the torch worker's `TensorSet`
+// against the task, and computes the tolerances. A mutated tensor is among the inputs, with its
+// initial values, and among the outputs, with its final values. cutegen never shows a set's values
+// to a model or a user.
 //
 // Example: CG_TRY(auto set, make_input_set(task, shape, std::move(tensors)));
 #pragma once
@@ -21,29 +23,31 @@ namespace cutegen::eval {
 struct InputSet {
   std::string shape, family;
   Mapping memory;
-  std::vector<torch::TensorSlot> inputs;  // inputs, parameters and buffers: part "value"
-  std::vector<Expected> outputs;          // expected outputs, in the order of results_of(task)
+  std::vector<torch::TensorSlot> inputs;  // inputs, parameters and buffers
+  std::vector<Expected> outputs;          // in the order of results_of(task)
   std::vector<std::string> notes;
-  uint64_t model_seed = 0;  // seed of the reference's random parameters
-  bool as_made = false;     // no input differs from family `made`
+  uint64_t model_seed = 0;  // seed of the reference's random initial parameters
+  bool as_made = false;     // the inputs equal those of family `made`
   std::span<const std::byte> bytes_of(const torch::TensorSlot& slot) const {
     return {memory.data() + slot.offset, slot.bytes};
   }
-  // The initial values of an input or a mutated tensor; null for an output.
+  // Returns the initial values of an input or of a mutated tensor; null for an output.
   const torch::TensorSlot* initial(const std::string& name) const;
 };
 
-// Calls judge() of tensor/compare.h for a result of this set. A wrong element of a mutated tensor
-// counts as unwritten if it still has its initial value.
+// Compares an output with judge() of tensor/compare.h. A wrong element of a mutated tensor counts
+// as unwritten if it still has its initial value.
 Judgement judge_result(const InputSet& set, const Expected& expected,
                        std::span<const std::byte> bytes, const Poison* poison);
 
-// Whether the evaluator skips elements of this family whose truth is NaN, because the reference has
-// no certain result for them.
+// True if the evaluator does not judge elements whose truth is NaN on inputs of this family,
+// because the reference's result for such inputs is arbitrary.
 bool leaves_out_elements(const std::string& family);
-// The tolerance of an output in its math mode at this shape. docs/evaluation.md: "Tolerance".
+// Returns the tolerance of an output at this shape. docs/evaluation.md, "Tolerance", explains the
+// rule.
 ToleranceRule tolerance_rule(const Task& task, const ShapeCase& shape, const TensorInfo& output);
-// The tolerance of the public rule reported as `compat`.
+// Returns the tolerance of the public benchmarks' rule, whose result the verdict reports as
+// `compat`.
 double compat_tolerance(MathMode mode);
 
 Result<std::shared_ptr<const InputSet>> make_input_set(const Task& task, const ShapeCase& shape,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prepares a GpuJudge's comparison kernels for a caller that has no toolchain of its own.
+// Compiles and loads a GpuJudge's comparison kernels, for callers without a toolchain of their own.
 //
-// Contract: finds NVRTC as the evaluator does, then compiles and loads the kernels. An error names
-// what is missing. After an error, the judge can still hold memory.
+// Contract: finds NVRTC in the same places as the evaluator. An error names the missing component.
+// After an error, the judge can still allocate memory, but not compare.
 //
 // Example: CG_CHECK(prepare_judge(ctx, *judge, {.python = python, .cuda_version = 13000}));
 #pragma once
@@ -13,7 +13,7 @@ namespace cutegen::eval {
 
 struct JudgeKernels {
   std::string python;
-  int cuda_version = 0;  // the driver's
+  int cuda_version = 0;  // newest CUDA version of the driver, such as 13000
   bool require_sandbox = false;
 };
 Result<void> prepare_judge(const Context& ctx, GpuJudge& judge, const JudgeKernels& options);

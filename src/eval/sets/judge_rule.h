@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The argument and the result of the comparison kernel. Their layouts equal those of Rule and Tally
-// in kernels/judge.cu.
+// The argument and the result of the comparison kernel. JudgeRule and JudgeTally have the same
+// layouts as Rule and Tally in kernels/judge.cu.
 //
-// Contract: judge_rule() returns the numbers that src/tensor/compare.cpp uses for this dtype and
+// Contract: judge_rule() returns the same limits as src/tensor/compare.cpp uses for this dtype and
 // rule.
 //
 // Example: JudgeRule r = judge_rule(DType::f32, tolerance_rule(task, shape), 1e-4, false, poison);
@@ -14,8 +14,9 @@
 namespace cutegen::eval {
 
 struct JudgeRule {
-  double factor, eps, least, largest, overflow;  // overflow: the dtype has no number this large
-  double close, rtol, atol;                      // both negative: the user gave no bound
+  // overflow: from this |truth| on, the dtype overflows
+  double factor, eps, least, largest, overflow;
+  double close, rtol, atol;  // rtol and atol are negative if the user gave none
   uint64_t poison;
   int32_t dtype, overflows_to_nan, nan_is_undefined, unused;
 };
@@ -23,8 +24,8 @@ static_assert(sizeof(JudgeRule) == 88);
 
 struct JudgeTally {
   uint64_t wrong = 0, nan = 0, zero = 0, unwritten = 0, not_close = 0;
-  uint64_t first = ~uint64_t{0}, last = 0, worst = 0;  // worst: bits of a double
-  uint64_t finite = 0;                                 // elements in the sums below
+  uint64_t first = ~uint64_t{0}, last = 0, worst = 0;  // worst: the bits of a double
+  uint64_t finite = 0;  // number of elements in squares and signed_sum
   double squares = 0, signed_sum = 0;
 };
 static_assert(sizeof(JudgeTally) == 88);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// JudgedBuffers: the GPU memory in which a program runs at the official shape. The evaluator owns
-// it, and the GPU compares the outputs in it with the truth.
+// JudgedBuffers: the GPU memory in which a program runs at the official shape (the sizes in the
+// task file). The evaluator owns this memory, and the GPU compares the outputs with the truth (the
+// result in float64).
 //
-// Contract: it holds the inputs of a set (the runner maps them read-only), scratch filled with a
-// pattern, and `copies` copies of each output, with guards around each. A mutated tensor also has
-// copies, which start with its initial values; the read-only buffer "initial/y" keeps these values.
-// If there are copies, run k writes copy k: "y#k". judge(k) compares copy k with the truth, and
-// damage() reports writes outside the buffers. Both look only at this memory, not at the runner's
-// reports.
+// Contract: the memory contains the inputs of a set (the runner maps them read-only), scratch
+// filled with a pattern, and options.copies copies of each output and of each mutated tensor, with
+// guard bytes around each buffer. A copy of a mutated tensor starts with the initial values, which
+// are also in the read-only buffer "initial/y". With several copies, run k writes copy k, named
+// "y#k". judge(k) compares copy k with the truth, and damage() reports writes outside the buffers.
+// Both read only this memory and ignore the runner's reports.
 //
 // Example:
 //   CG_TRY(auto buffers, JudgedBuffers::make(ctx, gpu, set, plan.scratch, {.copies = 8}));
@@ -25,24 +26,25 @@
 namespace cutegen::eval {
 
 struct GpuFindings {
-  std::vector<Mismatch> mismatches;  // one entry for each output that is wrong
+  std::vector<Mismatch> mismatches;  // one per wrong output
   int64_t elements = 0, not_close = 0;
-  int64_t by_chance = 0;   // wrong elements that differs_by_chance() accepts
-  double worst_ratio = 0;  // the largest error / tolerance of all outputs
+  int64_t by_chance = 0;   // accepted wrong elements, see differs_by_chance()
+  double worst_ratio = 0;  // largest error / tolerance, over all outputs
 };
 
-// Whether the number of wrong elements on inputs of `extremes` is so small that chance explains it.
-// Some results can change completely with one rounding of the inputs (the sign of tanh of a sum
-// that cancels). The evaluator finds them by random changes of the inputs, and may miss a few: on
-// an H100, it missed one in 65, in 130 and in 539 million elements.
+// True if an output has so few wrong elements on inputs of the family `extremes` that a correct
+// program may have them. Some results change completely if one input is rounded differently, for
+// example the sign of tanh of a sum that cancels. The evaluator finds such elements by random
+// changes of the inputs, but may miss a few: on an H100, it missed one in 65, 130 and 539 million
+// elements.
 bool differs_by_chance(const Judgement& judgement, const std::string& family);
 
 struct JudgedBufferOptions {
   PoisonKind poison = PoisonKind::nan;
-  bool at_the_end = false;  // put buffers at the end of their blocks, before unmapped memory
-  int copies = 1;           // number of copies of each output and mutated tensor: "y", "y#1", ...
-  bool own_inputs = false;  // copies of the set's inputs, so that renew() can change them
-  bool against = false;     // also allocate mutated tensors for a second program: "against/y"
+  bool at_the_end = false;  // put buffers at the end of their blocks, next to unmapped memory
+  int copies = 1;           // copies of each output and mutated tensor: "y", "y#1", ...
+  bool own_inputs = false;  // copy the set's inputs, so that renew() can change them
+  bool against = false;     // also allocate a second program's mutated tensors, "against/y"
 };
 
 class JudgedBuffers {
@@ -52,18 +54,19 @@ class JudgedBuffers {
                                     JudgedBufferOptions options);
   std::vector<SharedBuffer> buffers() const { return shared_; }
   Result<GpuFindings> judge(const Context& ctx, int copy = 0) const;
-  // Takes the inputs of another set, and compares with its truth from now on. Needs own_inputs.
+  // Replaces the inputs by those of another set, with whose truth judge() then compares. Needs
+  // own_inputs.
   Result<void> renew(const Context& ctx, GpuSetPtr set);
-  // Prepares the next block of runs: fills every output with the pattern, every mutated tensor with
-  // its initial values, and the guards with a new byte.
+  // Prepares the next block of runs: fills outputs with the pattern, mutated tensors with their
+  // initial values, and the guards with a new byte.
   Result<void> poison_again(const Context& ctx);
-  // Describes the first detected write outside a buffer; empty if there is none.
+  // Describes the first detected write outside a buffer. Empty if there is none.
   Result<std::string> damage() const;
 
  private:
   Result<void> add(const Context& ctx, const std::string& name, int64_t bytes, const Poison& poison,
                    bool at_the_end, int copies, std::vector<GpuBuffer>& to);
-  // Adds a result of the set: an output, or a mutated tensor with its initial values.
+  // Adds the buffers of an output, or of a mutated tensor with its initial values.
   Result<void> add_result(const Context& ctx, const GpuExpected& result, const std::string& name,
                           bool at_the_end, int copies, std::vector<GpuBuffer>& to);
   Result<void> copy_inputs(const Context& ctx);
@@ -71,9 +74,9 @@ class JudgedBuffers {
   GpuJudge* judge_ = nullptr;
   GpuSetPtr set_;
   std::vector<SharedBuffer> shared_;
-  // Copies of the inputs (if own_inputs), in the set's order.
+  // Copies of the set's inputs, in the same order. Empty unless own_inputs was set.
   std::vector<GpuBuffer> inputs_;
-  std::vector<GpuBuffer> scratch_, outputs_;  // outputs of copy 0, of copy 1, ...
+  std::vector<GpuBuffer> scratch_, outputs_;  // outputs_: all of copy 0, all of copy 1, ...
   std::vector<GpuBuffer> against_;            // mutated tensors of the second program
   Poison poison_{};
 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// SetStock: the official sets that a pool keeps, ordered by their last draw.
+// SetStock: the input sets that a GpuTruthPool keeps, ordered by their last use.
 //
-// Contract: take() returns a set on which the program has not been judged, and drops it after
-// kMostUses draws. keep() drops the sets drawn longest ago until the limit of allow() holds; it
-// does not keep a set that is larger than the limit. Not thread-safe: the pool locks.
+// Contract: take() returns a set on which the program has not been judged. After kMostUses calls,
+// the stock drops the set. keep() drops the least recently used sets until all sets fit into the
+// limit of allow(). It does not keep a set that is larger than this limit. The class is not
+// thread-safe; the pool locks.
 //
 // Example: SetStock stock; stock.allow(bytes); stock.keep(set, program_id);
 //   GpuSetPtr other = stock.take({task_id, shape, family}, other_id);
@@ -33,13 +34,13 @@ class SetStock {
   bool has_room(int64_t bytes) const { return this->bytes() + bytes <= most_bytes_; }
   int64_t count(const SetKey& key) const;
 
-  // Returns nullptr if the program has been judged on all sets.
+  // Returns null if the program has been judged on all sets of this key.
   GpuSetPtr take(const SetKey& key, const std::string& program_id);
-  // program_id: the program that drew the set; empty if the pool made it in advance.
+  // program_id: the program that runs on the set; empty if the pool computed the set in advance.
   void keep(const GpuSetPtr& set, const std::string& program_id);
-  // Drops sets until `bytes` more fit.
+  // Drops sets until a set of `bytes` bytes fits.
   void make_room(int64_t bytes);
-  // Drops sets until they take at most `bytes`.
+  // Drops sets until all sets take at most `bytes` bytes.
   void shrink(int64_t bytes);
   void forget(const std::string& task_id);
 
@@ -50,7 +51,7 @@ class SetStock {
     std::set<std::string> met;
   };
   int64_t most_bytes_ = 0;
-  std::list<Stocked> sets_;  // the one drawn last comes last
+  std::list<Stocked> sets_;  // the most recently used set is at the end
 };
 
 }  // namespace cutegen::eval

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device code of a source that also has host code.
+// Extracts the device code from a CUDA source that also has host code.
 //
-// Contract: replaces host functions, their headers and their macros by blanks, so that every other
-// token keeps its line. Keeps host functions that device code calls. If the launch has template
-// arguments, the kernel becomes a device function, and an extern "C" kernel of the same name calls
-// it with them.
+// Contract: replaces host functions, host-only includes and host-only macros by blanks, so that all
+// other code keeps its line numbers. Keeps host functions that device code calls. If the launch has
+// template arguments, the kernel becomes a device function; a new extern "C" kernel of the same
+// name calls it with these template arguments.
 //
 // Example: CG_TRY(std::string text, device_source(text, outline, launch, "silu.cu"));
 #pragma once

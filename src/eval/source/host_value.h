@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of a launcher's host code, as expressions of a plan.
+// Values in a launcher (a host function that launches the kernel), as expressions of plan.json.
 //
-// Contract: integers are texts of plan expressions, with a number if they are constant. Floating
-// point is only passed on; arithmetic on it is an error, because host code rounds differently. The
-// functions below return errors without a place; the caller adds the line.
+// Contract: an integer is the text of a plan expression and, if it is constant, also a number. A
+// floating-point value can only be passed to the kernel. Arithmetic with it is an error, because
+// host code rounds differently from plan expressions. The functions below return errors without a
+// place; the caller adds the line.
 //
 // Example: CG_TRY(HostValue grid, binary("/", tokens, host_integer(256)));
 #pragma once
@@ -18,28 +19,29 @@
 
 namespace cutegen::eval {
 
-// How tightly the outermost operator of a plan expression binds.
+// The precedence of the outermost operator of a plan expression, from low to high.
 enum class Binding { conditional, equality, relation, sum, product, sign, whole };
 
 struct HostValue {
   enum class Kind { integer, real, tensor, pointer, sizes, dtype, function, unreadable };
   Kind kind = Kind::integer;
-  std::string text;  // integer and real
+  std::string text;  // for an integer or a real: the plan expression
   Binding binding = Binding::whole;
-  std::optional<int64_t> number;  // value of a constant integer
-  bool boolean = false;           // 0 or 1
-  bool fixed = false;             // a const variable
-  std::string tensor;             // of a tensor or pointer: the tensor's name
+  std::optional<int64_t> number;  // the value, if it is constant
+  bool boolean = false;           // whether the integer is only 0 or 1
+  bool fixed = false;             // whether the value is of a const variable
+  std::string tensor;             // for a tensor or a pointer: the tensor's name
   DType dtype = DType::f32;
-  std::vector<HostValue> sizes;     // three, for a dim3
-  std::vector<Token> spelled = {};  // function: its name, or the lambda
-  Error why = {};                   // unreadable
+  std::vector<HostValue> sizes;     // the three sizes of a dim3
+  std::vector<Token> spelled = {};  // for a function: the tokens of its name, or of the lambda
+  Error why = {};                   // for an unreadable value: the reason
 };
 
 HostValue host_integer(int64_t number);
 HostValue host_real(std::string text);
-HostValue plan_value(const std::string& plan_expression);  // an integer, or a real attribute
-HostValue host_sizes(std::vector<HostValue> sizes);        // fills up to three with 1
+// an integer, or a floating-point attribute
+HostValue plan_value(const std::string& plan_expression);
+HostValue host_sizes(std::vector<HostValue> sizes);  // missing sizes become 1
 HostValue host_unreadable(Error why);
 
 Result<HostValue> host_call(const char* function, const std::vector<HostValue>& arguments);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of a kernel, and the dtypes that they take.
+// Parses the parameters of a kernel and finds their dtypes.
 //
-// Contract: an unknown type, such as uint4 or a template, keeps its spelling and has no dtype.
+// Contract: for an unknown type, such as uint4 or a template, dtype_of() returns nullopt.
 //
 // Example: parameter_of("const half * __restrict__ x")  // type "half", one pointer, constant
 #pragma once
@@ -21,7 +21,7 @@ struct KernelParameter {
 
 KernelParameter parameter_of(const std::string& text);
 std::optional<DType> dtype_of(const std::string& type);
-// The dtype of a scalar argument; nullopt for tensors.
+// Returns the dtype of a scalar argument. nullopt for tensors and tensor maps.
 std::optional<DType> scalar_dtype(ArgSpec::Kind kind);
 
 }  // namespace cutegen::eval

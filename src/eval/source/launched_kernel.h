@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel whose launch is in a host function of its file, not in the side file.
+// Reads a kernel that a host function in the same file launches, so that the side file need not
+// describe the launch.
 //
-// Contract: completes the side file's plan with the launch that the host function describes: the
-// kernel, its arguments, grid, block, shared memory and conditions. Keys of the side file have
-// priority. Returns the device code. Errors name a line of the source or of the side file.
+// Contract: adds to the side file's plan what it finds in the host function: the kernel, its
+// arguments, grid, block, shared memory and conditions. If a key is in the side file, the side
+// file's value counts. Returns the device code. Errors name a line of the source or of the side
+// file.
 //
 // Example: CG_TRY(text, read_launched_kernel(side, task, "silu.cu", text));
 #pragma once

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the launch of a kernel from a host function, without running it.
+// Reads the launch of a kernel from a host function (the launcher), without running the function.
 //
-// Contract: reads straight-line code with one launch, `if` around assignments, dtype dispatch of
-// PyTorch, and checks. A loop, a switch, a second launch or a call that cutegen cannot see is an
-// error with its line. A value that cutegen cannot read is an error only if the launch needs it.
+// Contract: accepts straight-line code with one launch, `if` around assignments, PyTorch's dtype
+// dispatch macros, and checks. A loop, a switch, a second launch, or a call of a function whose
+// body is not in the file is an error with its line. If cutegen cannot read a value, this is an
+// error only if the launch needs the value.
 //
 // Example: CG_TRY(HostLaunch launch, read_launcher(outline, {"launch", "silu.cu", arguments,
 // ...}));
@@ -17,9 +18,9 @@
 
 namespace cutegen::eval {
 
-// One parameter of the launcher, and what it stands for in the task.
+// One parameter of the launcher.
 struct LauncherParameterText {
-  std::string name, type;  // type: its tokens with blanks
+  std::string name, type;  // type: the tokens, separated by blanks
   bool is_tensor = false, is_pointer = false, is_stream = false;
   Token at;
 };
@@ -30,18 +31,18 @@ struct HostLaunch {
   std::string kernel;
   std::vector<std::string> template_arguments;
   bool templated = false;
-  HostValue grid, block, shared;  // each has the kind `sizes`, or is unreadable
+  HostValue grid, block, shared;  // each of kind `sizes` or `unreadable`
   std::vector<HostValue> arguments;
   std::vector<HostValue> conditions;
-  Token at, grid_at, block_at;  // places of the launch, and of grid and block
+  Token at, grid_at, block_at;  // source places of the launch, of grid and of block
   std::vector<Token> argument_at;
   bool uses_half = false, uses_bfloat16 = false;
 };
 
 struct LauncherQuery {
   const SourceFunction* function = nullptr;
-  std::map<std::string, HostValue> parameters;  // values by the names of the launcher's parameters
-  // The task's outputs, which the launcher may allocate and return.
+  std::map<std::string, HostValue> parameters;  // values of the launcher's parameters, by name
+  // Names of the task's outputs, which the launcher may allocate and return.
   std::vector<std::string> outputs;
 };
 

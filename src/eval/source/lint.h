@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policy of kernel programs, checked on their text before anything is compiled.
+// Lint: checks the text of a kernel program for forbidden constructs before compilation.
 //
-// Contract: finds what a program must not do (read files of the build machine, depend on the time
-// of the build, keep state between launches, host code, textures, device heap, launches from the
-// device) and what is not available. The lint only explains early; the sandbox protects. If a
-// finding has `rule` set, the program is `rejected`; with any other finding it has `failed`. Places
-// are "file:line:column".
+// Contract: a program must not read files of the build machine, depend on the build time, keep
+// state between launches, contain host code, or use textures, the device heap or launches from the
+// device. The lint also finds uses of unavailable features. It only gives early messages; the
+// sandbox gives the protection. A finding with `rule` gives the status `rejected`, any other
+// finding `failed`. Places are "file:line:column".
 //
 // Example: for (const LintFinding& f : lint_program(program)) fmt::print("{}\n", f.error.text());
 #pragma once
@@ -23,8 +23,8 @@ struct LintFinding {
 };
 
 std::vector<LintFinding> lint_source(const std::string& name, const std::string& text);
-// Checks all sources, and that the plan's kernels match the declared ones in name and argument
-// count.
+// Checks all sources. Also checks that each kernel of the plan is declared, with the same number of
+// parameters.
 std::vector<LintFinding> lint_program(const KernelProgram& program);
 
 }  // namespace cutegen::eval

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outline of a CUDA source: its functions, constants and macros at namespace scope.
+// The outline of a CUDA source: functions, constants and macros at namespace scope.
 //
-// Contract: never fails; what it cannot read is missing. Operators of several characters are one
-// token, except those that begin with '>', because '>' also closes template arguments. A name that
-// the source defines twice is marked, because preprocessor conditions are not evaluated.
+// Contract: outline_of() never fails; it omits declarations that it cannot read. An operator of
+// several characters is one token, unless it begins with '>', because '>' also closes template
+// arguments. Preprocessor conditions are not evaluated, so a source may define a name twice;
+// `defined_twice` is then set.
 //
 // Example: const SourceOutline o = outline_of(text); o.function("launch")
 #pragma once
@@ -18,13 +19,13 @@
 
 namespace cutegen::eval {
 
-using TokenRange = std::pair<size_t, size_t>;  // [first, second) of a list of tokens
+using TokenRange = std::pair<size_t, size_t>;  // the tokens with index first to second - 1
 
 struct SourceFunction {
-  std::string name, scope;     // scope: its namespaces, such as "::ours"
-  size_t begin = 0, end = 0;   // its tokens
-  size_t open = 0, close = 0;  // the parentheses of its parameters
-  size_t body = 0;             // the opening brace; 0 if it is only declared
+  std::string name, scope;     // scope: the enclosing namespaces, such as "::ours"
+  size_t begin = 0, end = 0;   // its tokens are [begin, end)
+  size_t open = 0, close = 0;  // the parentheses around the parameters
+  size_t body = 0;             // the opening brace; 0 without a body
   bool templated = false, device = false, global = false;
 };
 
@@ -46,20 +47,20 @@ struct SourceOutline {
   std::map<std::string, SourceMacro> macros;
   std::map<std::string, SourceConstant> constants;
 
-  // The functions of this name that have a body.
+  // Returns the functions of this name that have a body.
   std::vector<const SourceFunction*> defined(const std::string& name) const;
 };
 
 SourceOutline outline_of(std::string_view source);
 
-bool is_mark(const Token& token, std::string_view text);  // punctuation
-// The index of the bracket that closes tokens[open], at most `end`.
+bool is_mark(const Token& token, std::string_view text);  // true for punctuation with this text
+// Returns the index of the bracket that closes tokens[open], or `end`.
 size_t closing(const std::vector<Token>& tokens, size_t open, size_t end);
-// The parts of a range between commas outside brackets. An empty range has no parts.
+// Splits a range at commas outside brackets. An empty range has no parts.
 std::vector<TokenRange> comma_parts(const std::vector<Token>& tokens, TokenRange range);
-// The tokens of a range with the file's macros replaced. Each has the place where the macro is
-// used. Keeps macros whose names contain CHECK or DISPATCH, and those that it cannot expand.
-// nullopt if the result is too long.
+// Returns the tokens of a range with the file's macros expanded. A token from a macro has the place
+// of the macro's use. Macros with CHECK or DISPATCH in their names stay, and so do macros that
+// cannot be expanded. Returns nullopt if the result is too long.
 std::optional<std::vector<Token>> expand_macros(const SourceOutline& outline, TokenRange range);
 
 }  // namespace cutegen::eval

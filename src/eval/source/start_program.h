@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first program of a task that is a CUDA kernel: the user's kernel, unchanged, and a plan made
-// from its side file.
+// Builds the first program of a task that is a CUDA kernel: the user's kernel, and a plan from the
+// side file (NAME.toml).
 //
-// Contract: refuses a missing or templated kernel, a side file that disagrees with the kernel's
-// parameters or with the task, and includes or calls that the lint forbids. An error has the line
-// and the remedy. Adds extern "C" to a kernel without it; changes nothing else in the source.
+// Contract: refuses a missing or templated kernel, a side file that contradicts the kernel's
+// parameters or the task, and includes or calls that the lint forbids. An error has the line and
+// the remedy. If the kernel is not extern "C", start_program() adds this to the source.
 //
 // Example: CG_TRY(KernelProgram source, start_program("norm.cu", task));
 #pragma once

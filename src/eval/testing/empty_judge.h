@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Empty comparison kernels for the fake driver, which looks them up by name but runs none.
+// For tests: empty comparison kernels for the fake CUDA driver, which finds kernels by name but
+// never runs them.
 //
-// Contract: entries `fill` and `judge`. Example: gpu_judge->load(testing_world::kEmptyJudge);
+// Contract: the PTX has the entries `fill` and `judge`. Example:
+// gpu_judge->load(testing_world::kEmptyJudge);
 #pragma once
 
 namespace cutegen::eval::testing_world {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: runs a body in its own process, with a fake driver and a fake ncu.
+// For tests: runs the function `body` in its own process, with a fake CUDA driver and a fake ncu.
 //
-// Contract: the name selects what the fake ncu does, as in tests/fake_ncu/fake_ncu.py ("works",
-// "refused", "hangs", ...).
+// Contract: the name selects the behaviour of the fake ncu. tests/fake_ncu/fake_ncu.py lists the
+// names: "works", "refused", "hangs", and so on.
 //
 // Example: with_fakes("refused", [] { EXPECT_FALSE(counters().probe(Context())); });
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: outputs with their truth in every dtype, right and wrong in the ways that matter, and
-// the host's judgement of them.
+// For tests: random outputs with their truth (the result in float64) in every dtype, with right and
+// wrong elements, for comparing GpuJudge with judge() on the host.
 #pragma once
 
 #include <cmath>
@@ -61,9 +61,9 @@ inline JudgeCase make_case(DType dtype, size_t count, std::mt19937_64& random, i
     store_double(dtype, own, c.native.data() + i * step);
     native[i] = load_double(dtype, c.native.data() + i * step);
     sensitivity[i] = 1e-6 * std::abs(normal(random));
-    if (random() % 50 == 0) sensitivity[i] = -sensitivity[i];  // permits NaN in addition
+    if (random() % 50 == 0) sensitivity[i] = -sensitivity[i];  // sign bit: NaN also passes
     if (random() % 100 == 0) sensitivity[i] = std::numeric_limits<double>::infinity();
-    // A rounding may change the integer by one.
+    // Sensitivity 1: a rounding may change the integer by one.
     if (!floats && random() % 20 == 0) sensitivity[i] = 1;
     double value = random() % 2 ? truth[i] : native[i];
     if (random() % uint64_t(wrong_in) == 0)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: the whole ladder with a toy task, a compiler that returns the given PTX, and the real
-// runner.
+// For tests: runs all checks of an evaluation (the ladder) with a toy task, a fake compiler that
+// returns the given PTX, and the real runner.
 //
-// Contract: programs are a kernel f(x, out, n) over 2048 elements; `body` computes %f2 from %f1.
+// Contract: a program is a kernel f(x, out, n) over 2048 elements. The PTX in `body` computes %f2
+// (the output element) from %f1 (the input element).
 // Example: World w([](double x) { return 2 * x; }); Verdict v = w.judge(w.kernel("add.f32 ..."));
 #pragma once
 
@@ -20,13 +21,13 @@
 
 namespace cutegen::eval::testing_world {
 
-// Gives every source the same PTX, or fails as the test wants.
+// Returns the same PTX for every source, or the failure that the test sets.
 class FakeToolchain : public toolchain::Toolchain {
  public:
   Result<toolchain::CompileResult> compile(const Context&,
                                            const toolchain::CompileRequest& request) override {
     {
-      std::lock_guard lock(mutex_);  // modules compile in parallel
+      std::lock_guard lock(mutex_);  // because modules compile in parallel
       requests.push_back(request);
     }
     if (trouble) return fail(*trouble);
@@ -51,7 +52,7 @@ class FakeToolchain : public toolchain::Toolchain {
   std::mutex mutex_;
 };
 
-// Gives every module the same report: that no assembler is installed, or what a test sets.
+// Returns the same report for every module: by default, that no assembler is installed.
 class FakeAssembler : public toolchain::Assembler {
  public:
   FakeAssembler() { report.audit.skipped = {"no assembler here"}; }
@@ -66,7 +67,8 @@ class FakeAssembler : public toolchain::Assembler {
   std::string version() const override { return {}; }
 
   toolchain::AssemblyReport report;
-  std::function<Result<void>(std::vector<toolchain::AssemblyReport>&)> listing;  // extends reports
+  // lets a test change the reports
+  std::function<Result<void>(std::vector<toolchain::AssemblyReport>&)> listing;
 };
 
 class World {
@@ -85,7 +87,7 @@ class World {
     plan(Json::object());
   }
 
-  // Replaces the plan by the usual one with the given changes (RFC 7396).
+  // Sets the plan to the default plan with `changes` applied as a JSON merge patch (RFC 7396).
   void plan(const Json& changes) {
     Json json = Json::parse(R"json({"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"],
       "symbols": {"n": "size(x)"},
@@ -97,7 +99,8 @@ class World {
     if (parsed) program.plan = *parsed;
   }
 
-  // PTX of f. `index` may change %r5, the element's index; `globals` precedes the entry.
+  // Returns the PTX of f. `index` is PTX that may change %r5, the element's index. `globals` is PTX
+  // before the entry.
   static std::string kernel(const std::string& body, const std::string& index = {},
                             const std::string& globals = {}) {
     return fmt::format(R"(.version 8.0
@@ -146,7 +149,8 @@ DONE:
     return verdict ? *verdict : Verdict{};
   }
 
-  // Puts a large official shape in front, which is timed but not judged.
+  // Inserts a large official shape before the others. It is timed, but too large for the
+  // correctness check.
   void add_official(int64_t rows) {
     ShapeCase official{.name = "official", .kind = ShapeKind::official};
     official.tensors = {{"x", {rows, 32}}, {"out", {rows, 32}}};
@@ -167,13 +171,13 @@ DONE:
   Runner runner_;
 };
 
-// A task that doubles its input, and the body of a program that does so.
+// The truth of a task that doubles its input, and the PTX of a program that computes it.
 inline double twice(double x) {
   return 2 * x;
 }
 inline constexpr const char* kTwice = "add.f32 %f2, %f1, %f1;";
 
-// The report of a rung in a verdict.
+// Returns the report of one rung (check) in a verdict.
 inline const RungReport& report_of(const Verdict& v, Rung rung) {
   return v.rungs.at(size_t(rung));
 }

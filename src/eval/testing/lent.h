@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a share of an object that the test owns, for Services.
+// For tests: a shared_ptr to an object that the test owns, because Services has shared_ptr members.
 //
-// Contract: the object outlives every copy of the Services.
+// Contract: the object must outlive all copies of the pointer.
 //
 // Example: services.runner = lent(runner);
 #pragma once

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a task with one input and one output, whose truth is a C++ function.
+// For tests: a task with one input and one output, whose truth (the result in float64) is a C++
+// function.
 //
-// Contract: inputs of "made" are in [0, 1), inputs of "signed" are normal, inputs of "heavy" have a
-// long tail. After mutate(g), the task mutates x: its final values are g(x). output_in() changes
-// the output's dtype to one of at most four bytes.
+// Contract: the inputs of the family "made" are uniform in [0, 1), of "signed" normal, and of
+// "heavy" long-tailed. After mutate(g), the task mutates x, and the final values of x are g(x).
+// output_in() sets the output's dtype, which must have at most four bytes.
 // Example: ToyTask t([](double x) { return x > 0 ? x : 0; });
 #pragma once
 
@@ -20,7 +21,7 @@ namespace cutegen::eval::testing_world {
 struct ToyTask {
   Task task;
   std::function<double(double)> truth, final;
-  int made = 0;  // number of sets made
+  int made = 0;  // number of input sets drawn so far
   DType output = DType::f32;
 
   explicit ToyTask(std::function<double(double)> f) : truth(std::move(f)) {
@@ -39,7 +40,7 @@ struct ToyTask {
 
   void output_in(DType dtype) { output = task.tensors[1].dtype = dtype; }
 
-  // Adds f(x) as native result and truth of `name`, from byte `at` on.
+  // Adds f(x) as the native result and the truth of tensor `name`, from byte `at` of the memory on.
   static void add_result(torch::TensorSet& set, Mapping& m, const std::string& name, DType dtype,
                          size_t at, const std::function<double(double)>& f) {
     const size_t n = 64 * 32, size = size_of(dtype);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a torch worker that claims to have a GPU, with scripted baselines and no values.
+// For tests: a fake torch worker with a GPU. A test sets how each baseline behaves; input sets are
+// not supported.
 //
-// Contract: `ways` says what opening and timing each kind gives; other kinds take 100 ns.
+// Contract: `ways` sets the behaviour of each baseline, by name. Baselines without an entry take
+// 100 ns.
 // Example: ToyWorker w; w.ways["compile"] = {.why = "it raises"};
 #pragma once
 
@@ -12,22 +14,23 @@
 namespace cutegen::eval {
 
 struct ToyWay {
-  std::string why;     // the worker's answer
-  bool hangs = false;  // opening it never ends
+  std::string why;     // not empty: opening the baseline fails, with this reason
+  bool hangs = false;  // opening the baseline never ends
   bool dies = false;
-  bool never_ends = false;              // timing it never ends
-  std::vector<double> samples = {100};  // in ns; repeated
+  bool never_ends = false;  // timing the baseline never ends
+  // the returned times in ns, used again from the start if more are needed
+  std::vector<double> samples = {100};
 };
 
 class ToyWorker final : public torch::TorchWorker {
  public:
   std::map<std::string, ToyWay> ways;
   std::function<Result<Task>(const std::filesystem::path&)> task;
-  std::string module_why;    // why opening the module fails
-  bool close_fails = false;  // close_baselines() fails, as after a broken CUDA context
+  std::string module_why;    // not empty: opening the module fails, with this reason
+  bool close_fails = false;  // close_baselines() fails, as with a broken CUDA context
   int opened = 0, closed = 0;
-  std::vector<std::string> added, shapes;  // added baselines; shapes at which the module was opened
-  // What running a baseline on the given values does; empty: the worker cannot run one.
+  std::vector<std::string> added, shapes;  // baselines added so far; shapes of opened modules
+  // Implements run_baseline(). Empty: the worker cannot run baselines on given values.
   std::function<Result<void>(const std::string& kind, const std::vector<torch::GpuTensor>&)> run;
 
   Result<Task> describe(const Context&, const std::filesystem::path& file,

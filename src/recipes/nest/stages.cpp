@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kMostParts = 8;    // of outputs in one kernel
 constexpr int64_t kMostGroups = 4;  // products in a tile
 constexpr size_t kMostNodes = 600;  // the time to find stages grows faster than the graph
-constexpr size_t kMostKept = 256;    // values; these recipes refuse a graph that needs more
+constexpr size_t kMostKept = 256;   // values; these recipes refuse a graph that needs more
 
 using Outputs = std::vector<Region::Output>;
 

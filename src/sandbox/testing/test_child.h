@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: runs a child to its end, and waits until an orphan has ended.
+// For tests: run() runs a child process to its end, and gone() waits until a process has ended.
 // Example: EXPECT_EQ(run(spec).status.text(), "exit code 0");
 #pragma once
 

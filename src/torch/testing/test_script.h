@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a Python script that imports the torch worker's modules and prints "CHECK: result".
+// For tests: runs a Python script that imports the torch worker's modules and prints lines "CHECK:
+// result".
 //
-// Contract: the script runs once, at construction. said() returns the result of a check, or
-// everything that the script printed.
+// Contract: the constructor runs the script. said() returns the result that the script printed for
+// a check. Without such a line, it returns the whole output.
 //
 // Example: static const TestScript script(kText); EXPECT_EQ(script.said("sums"), "ok");
 #pragma once

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: one torch worker for the whole executable, shipped tasks, and temporary task files.
+// For tests: one torch worker for the whole test program, the tasks in tasks/, and temporary task
+// files.
 //
-// Contract: a TaskFile creates a private folder and removes it later. Example: TaskFile f("x",
-// text);
+// Contract: the constructor of TaskFile writes the file to a new folder; the destructor removes the
+// folder. Example: TaskFile f("x", text);
 #pragma once
 
 #include <gtest/gtest.h>
@@ -62,7 +63,7 @@ inline const ShapeCase& shape_named(const Task& task, const std::string& name) {
   return task.shapes.front();
 }
 
-// Writes name.py (and name.toml) to a folder of its own.
+// Writes NAME.py, and NAME.toml if `side` is not empty, to a new folder.
 class TaskFile {
  public:
   TaskFile(const std::string& name, const std::string& source, const std::string& side = {}) {
@@ -88,7 +89,7 @@ class TaskFile {
   std::filesystem::path folder_, path_;
 };
 
-// A set, with its parts read as doubles.
+// An input set whose tensors can be read as doubles.
 struct Values {
   TensorSet set;
   Mapping map;
