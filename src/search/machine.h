@@ -39,14 +39,12 @@ class Machine : public Strategy {
     std::vector<TestCase> tests;
   };
 
-  // Returns true if the strategy has opened a question before the first program. It must call
-  // begin() after the answer.
+  // Whether the strategy asked before the first program. It then calls begin() after the answer.
   virtual bool asks_before(const Json& /*task*/) { return false; }
   void begin(std::vector<TestCase> tests);
 
   virtual void on_task(const Json& data) = 0;
-  // Machine calls it instead of on_task() if the task is a CUDA kernel. The kernel is then the
-  // incumbent.
+  // Replaces on_task() if the task is a CUDA kernel, which is then the incumbent.
   virtual void on_source(const Json& task, const Candidate& source, const Verdict& verdict) = 0;
   virtual void on_answer(const Proposed& answer) = 0;
   virtual void on_verdict(const std::string& candidate, const Verdict& verdict) = 0;
@@ -62,8 +60,7 @@ class Machine : public Strategy {
   std::optional<std::string> end_of_run(std::optional<double> best_ns) const;
 
   StrategySettings settings_;
-  // Returns why `best_ns` cannot improve much; empty if it can. It ignores the roofline, because
-  // the roofline assumes the operations as written, and algebra can reduce these.
+  // Why `best_ns` cannot improve much; empty if it can. Algebra can beat the roofline.
   std::optional<std::string> nothing_to_win(double best_ns) const;
   // Returns why more candidates would not help: `ties` candidates in a row had about the same time,
   // and this time is close to the reachable bound. Returns empty if more candidates might help.
@@ -73,8 +70,7 @@ class Machine : public Strategy {
   double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
   bool memory_bound_ = false;
   int64_t evaluations_ = 0;
-  // The number of consecutive candidates without a verdict, because the evaluator aborted.
-  int set_aside_ = 0;
+  int set_aside_ = 0;  // consecutive candidates for which the evaluator aborted
   Feedback feedback_;            // feedback of the last verdict
   std::vector<TestCase> tests_;  // the proposed tests that evaluations use
 

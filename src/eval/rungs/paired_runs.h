@@ -52,16 +52,14 @@ class PairedRuns {
         official_(shape),
         sets_(services, task, shape) {}
 
-  // against: the other program, or null. If the evaluator cannot time this program, note() gives
-  // the reason.
+  // against: the other program, or null. note() says why the evaluator cannot time it.
   Result<void> prepare(const Context& ctx, const std::string& program_id, GpuSetPtr set,
                        const KernelProgram* against);
   // Returns an outcome with the result `skipped` if the GPU's memory is too small.
   End too_large() const;
   // Locks the GPU until the destructor runs, gives the buffers to the runner, and runs once.
   Result<End> begin(const Context& ctx);
-  // Times blocks that execute no steps, to measure the overhead of timing. First waits until no
-  // other work slows the GPU's memory down.
+  // Measures the overhead of timing with empty blocks, once no other work slows the GPU down.
   Result<End> control(const Context& ctx, int samples);
   Result<End> block(const Context& ctx, TimeMode mode, int samples);
 
@@ -74,8 +72,7 @@ class PairedRuns {
   const std::string& note() const { return note_; }
   const std::string& other_id() const { return other_id_; }
   const std::vector<KernelProfile>& kernels() const { return kernels_; }
-  // the last block's times, minus the overhead from control()
-  const BlockTimes& last() const { return last_; }
+  const BlockTimes& last() const { return last_; }  // minus the overhead from control()
 
  private:
   const PreparedShape& others_shape() const;

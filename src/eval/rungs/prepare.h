@@ -51,8 +51,7 @@ class Prepared {
 
  private:
   Result<RungEnd> list_builds(const DeviceFacts& device);
-  // Adds the shape and its modules. Skips the shape if too many modules would serve only this
-  // shape.
+  // Adds the shape and its modules, unless too many modules would serve only this shape.
   void add(const ShapeCase& shape, std::vector<ModuleBuild> builds, const std::string& arch);
   Result<RungEnd> enough_shapes() const;
   void skip(const ShapeCase& shape, const Error& why);

@@ -40,11 +40,9 @@ class Interpreter {
         mbarriers_(cta, scheduler, phases_, bulk_, async_),
         collectives_(cta, scheduler) {}
   Step run(Warp& w);
-  // Call ended() when a warp has ended. It returns false after reporting a `Finding` (a fault of
-  // the kernel): other warps of the warpgroup still execute wgmma.
+  // Call it when a warp has ended. False: a `Finding`, because other warps still execute wgmma.
   bool ended(const Warp& w) { return wgmma_.ended(w); }
-  // Call drain() when all warps have ended. It completes the copies in flight. It returns false if
-  // it has reported a `Finding`.
+  // Call it when all warps have ended. Completes the copies in flight. False: a `Finding`.
   bool drain();
 
  private:

@@ -28,8 +28,7 @@ class MemoryUnit {
  private:
   bool access_at(const WarpAccess& a, Space space);
   bool several_spaces(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
-  // cluster() accesses the shared memory of several CTAs of the cluster, and remote() of one other
-  // CTA.
+  // Shared memory of several CTAs of the cluster, and of one other CTA.
   bool cluster(const WarpAccess& a);
   bool remote(const WarpAccess& a, uint64_t rank);
   bool local(const WarpAccess& a);
