@@ -70,7 +70,7 @@ class Machine : public Strategy {
   double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
   bool memory_bound_ = false;
   int64_t evaluations_ = 0;
-  int set_aside_ = 0;  // consecutive candidates for which the evaluator aborted
+  int set_aside_ = 0;            // consecutive candidates for which the evaluator aborted
   Feedback feedback_;            // feedback of the last verdict
   std::vector<TestCase> tests_;  // the proposed tests that evaluations use
 
