@@ -29,6 +29,7 @@ PARSERS = {
     "src/recipes/composites/*": "operators of torch.fx",
     "src/recipes/graph/*": "operators of torch.fx",
     "src/recipes/spatial/*": "operators of torch.fx",
+    "src/recipes/views/*": "operators of torch.fx",
     "src/recipes/nest/*": "operators of torch.fx",
     "src/agent/algebra.cpp": "operators of torch.fx",
     "src/agent/fences.cpp": "a model's answer",

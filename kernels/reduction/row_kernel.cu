@@ -12,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   if (!live) row = 0;  // read something valid, write nothing
 {{tensors}}
 
-  const Index steps = size(along);
+  const Index steps = {{steps}};
   const float count = float(int64_t(steps) * kVector);  // elements of a row
 {{range}}
   auto read = [&](Index j) {

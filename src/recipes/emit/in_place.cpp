@@ -7,6 +7,7 @@
 
 #include "recipes/graph/names.h"
 #include "recipes/nest/nest.h"
+#include "recipes/text/kernel_text.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -56,12 +57,18 @@ bool same_element(const Operand& a, const Operand& b) {
   return a.axes == b.axes && a.shape == b.shape && !a.sliced() && !b.sliced() && a.parts.empty();
 }
 
-// Whether the stage may write the tensor although it reads it. In a nest over columns, threads
-// beyond the last column read the first one.
+// Whether the stage may write the tensor although it reads it. Several threads may read an element
+// that belongs to a whole row or nest, and in a nest over columns, threads beyond the last column
+// read the first one.
 bool reads_before_writing(const Stage& stage, const Operand& written) {
   const auto* fused = std::get_if<Fused>(&stage);
   if (!fused || fused->window || fused->special() || fused->scans()) return false;
-  if (fused->reduces() && !make_nest(*fused).reduced_inside) return false;
+  if (fused->reduces() && (!make_nest(*fused).reduced_inside || !varies(*fused, written)))
+    return false;
+  const bool one_element = std::all_of(written.axes.begin(), written.axes.end(), [&](int axis) {
+    return axis < 0 || fused->axes[size_t(axis)].size == 1;
+  });
+  if (one_element) return false;  // every thread reads it
   const Operands inputs = inputs_of(stage);
   return std::all_of(inputs.begin(), inputs.end(), [&](const Operand* input) {
     return input->tensor != written.tensor || same_element(*input, written);

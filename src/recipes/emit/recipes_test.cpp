@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "joined_gate", "joined_packed", "joined_weights", "joined_overlap",
                     "joined_strided", "standardise_columns", "channel_rms_half", "roll_two",
                     "pad_reflect", "one_hot_sum", "cat_then_norm", "triangle", "sort_first",
-                    "joined_mean", "pooled_line"));
+                    "joined_mean", "pooled_line", "train_norm"));
 
 // Kernels compute positions along an axis instead of reading a tensor.
 TEST(Recipes, ReadsElementsAtComputedPlaces) {

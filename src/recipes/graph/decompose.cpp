@@ -84,6 +84,7 @@ class Rewriter {
   Result<bool> loss(size_t place);
   Result<bool> nll();
   Result<bool> batch_norm();
+  Result<bool> running_statistics(const Value& x, const std::vector<int>& axes);
   Result<bool> group_norm();
   Result<bool> convolution();
   bool instance_norm(const Value& x, double eps, const Json& weight, const Json& bias);
@@ -449,7 +450,7 @@ Result<bool> Rewriter::batch_norm() {
     for (size_t i = 0; i < x->shape.size(); ++i)
       if (i != 1) axes.push_back(int(i));
     write_.scaled(write_.standardized(x->name, axes, *eps), weight, bias, 1);
-    return true;
+    return running_statistics(*x, axes);
   }
   const Value *mean = tensor(3, "running_mean"), *variance = tensor(4, "running_var");
   if (!mean || !variance) return refuse("without running statistics");
@@ -469,6 +470,25 @@ Result<bool> Rewriter::batch_norm() {
   write_.scaled(write_.add("normalized", "aten.mul.Tensor",
                            {tensor_ref(centered), tensor_ref(scale)}, x->shape),
                 nullptr, bias, 1);
+  return true;
+}
+
+// The new running mean and variance of a batch norm in train mode, if the graph reads them: the
+// outputs that the trace calls w0 and w1.
+Result<bool> Rewriter::running_statistics(const Value& x, const std::vector<int>& axes) {
+  const Value *mean = tensor(3, "running_mean"), *variance = tensor(4, "running_var");
+  const auto momentum = number(argument(node_, 6, "momentum"));
+  if (node_.outputs.size() < 5) return true;
+  if (!mean || !variance || !momentum) return refuse("its running statistics");
+  const Shape channels{x.shape[1]};
+  const std::string m = write_.add("batch_mean", "aten.mean.dim",
+                                   {tensor_ref(x.name), Json(axes), false}, channels),
+                    v = write_.add("batch_variance", "aten.var.correction",
+                                   {tensor_ref(x.name), Json(axes), 1, false}, channels);
+  write_.add("mean", "aten.lerp.Scalar", {tensor_ref(mean->name), tensor_ref(m), *momentum},
+             channels, node_.outputs[3].name);
+  write_.add("variance", "aten.lerp.Scalar", {tensor_ref(variance->name), tensor_ref(v), *momentum},
+             channels, node_.outputs[4].name);
   return true;
 }
 

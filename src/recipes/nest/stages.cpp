@@ -661,6 +661,10 @@ Result<Stages> solve(const Task& task, const Graph& graph, const Masks& masks,
                      const StageOptions& options) {
   CG_TRY(Decomposed source, decompose(slices_before_views(finer_views(graph)), task));
   const Outputs outputs = outputs_of(task, graph);
+  for (const Region::Output& output : outputs)
+    if (!source.graph.find(output.value))
+      return unsupported_error(
+          fmt::format("the value that '{}' gets has no rule of its own", output.tensor));
   auto stages = Solver(task, source, masks, options, false).run({outputs});
   if (stages) return stages;
   // One loop nest cannot compute all outputs. Try one for each shape, output or part of an output.

@@ -134,6 +134,14 @@ std::vector<Parameter> parameters(const Fused& fused) {
   return list;
 }
 
+bool writes_an_input(const Fused& fused) {
+  return std::any_of(fused.outputs.begin(), fused.outputs.end(), [&](const FusedOutput& output) {
+    return std::any_of(fused.inputs.begin(), fused.inputs.end(), [&](const Operand& input) {
+      return !input.counts && input.tensor == output.operand.tensor;
+    });
+  });
+}
+
 std::string size_declarations(const Fused& fused) {
   std::string out;
   for (const auto& [word, expression] : fused.sizes) out += ", int64_t " + word;

@@ -63,6 +63,8 @@ struct Parameter {
   std::string tensor, name, declaration;
 };
 std::vector<Parameter> parameters(const Fused& fused);
+// Whether the kernel writes a tensor that it reads.
+bool writes_an_input(const Fused& fused);
 // size_declarations() writes ", int64_t NAME" for each size that the kernel uses as a number.
 // add_sizes() appends the matching arguments to a launch of the plan.
 std::string size_declarations(const Fused& fused);
