@@ -227,7 +227,8 @@ def plan_type(node: dict[str, Any], definitions: dict[str, Any]) -> str:
         least, most = node.get("minItems", 0), node["maxItems"]
         return f"list of {least} to {most}: {plan_type(node['items'], definitions)}"
     if node.get("type") == "object":
-        return f"by name, at most {node['maxProperties']}: {plan_type(node['additionalProperties'], definitions)}"
+        value = plan_type(node["additionalProperties"], definitions)
+        return f"object with at most {node['maxProperties']} entries: name -> {value}"
     return {"string": "text", "number": "number", "boolean": "`true` or `false`"}[node["type"]]
 
 

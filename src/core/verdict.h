@@ -41,8 +41,10 @@ struct Mismatch {
   int64_t elements = 0, wrong = 0, nan = 0, unwritten = 0;
   std::vector<std::vector<int64_t>> first;  // coordinates of at most 5 wrong elements
   std::string pattern;                      // where the wrong elements are: "last tile", ...
-  double worst_ratio = 0;                   // the largest error / tolerance
-  Gate gate = Gate::element;                // the exceeded limit, to which worst_ratio refers
+  // Gate::element: the largest error / tolerance. Else the RMS or the bias of the errors / its
+  // limit.
+  double worst_ratio = 0;
+  Gate gate = Gate::element;  // the limit that the output exceeds
 };
 
 struct Feedback {

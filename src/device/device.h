@@ -85,7 +85,8 @@ struct RunSettings {
   uint64_t whole_instructions = 0;
   // On a GPU: time limit of one run.
   Nanoseconds limit = std::chrono::seconds(10);
-  RunOrder order = RunOrder::in_order;  // with other orders, the report has no counters and no time
+  // Of the simulator. With other orders, the report has no counters, time and traces.
+  RunOrder order = RunOrder::in_order;
   uint64_t order_seed = 1;
 };
 

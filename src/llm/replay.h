@@ -3,13 +3,14 @@
 // differs from the recording.
 //
 // Contract: Recording converts a run's events (call_started, call_ended, call_refused) to
-// exchanges, in the order of the questions. An exchange has no reply if its call never ended,
-// failed or broke off. ReplayModel answers each question with the first unused answer that was
-// recorded for the same question. If a question was not recorded, but unused answers are left,
-// chat() returns a user error that names the first difference. When all answers are used,
-// ReplayModel passes further questions to the model `then`, if it is set. There are two uses. With
-// a MeteredModel as `then`, a resumed run continues a dialogue without paying again. As the inner
-// model of a MeteredModel, a ReplayModel answers the questions of a whole run.
+// exchanges, in the order of the questions. An exchange has no reply if its call was
+// refused, failed or broke off, or if its end was not recorded. ReplayModel answers each question
+// with the first unused answer that was recorded for the same question. If a question was not
+// recorded, but unused answers are left, chat() returns a user error that names the first
+// difference. When all answers are used, ReplayModel passes further questions to the model `then`,
+// if it is set. There are two uses. With a MeteredModel as `then`, a resumed run continues a
+// dialogue without paying again. As the inner model of a MeteredModel, a ReplayModel answers the
+// questions of a whole run.
 //
 // Example: Recording r; for (auto& e : events) CG_CHECK(r.apply(e.type, e.data));
 //          ReplayModel model("replay:last", r.exchanges());

@@ -34,7 +34,7 @@ namespace cutegen::sandbox {
 
 struct Limits {
   int64_t memory_bytes = 0;  // RLIMIT_AS; 0: unlimited, as CUDA processes need
-  // 0, or -1 for file_bytes: no limit is set
+  // 0 sets no limit. For file_bytes, -1 sets no limit, and 0 forbids writing to files.
   int64_t cpu_seconds = 0, file_bytes = -1, open_files = 0, processes = 0;
   int64_t resident_bytes = 0;  // total memory of all processes; needs a cgroup
 };

@@ -6,8 +6,9 @@
 // input set of every family (input distribution), in memory that the evaluator owns. The GPU
 // compares the outputs. If a set does not fit the GPU, the worker cannot use the memory, or a
 // baseline raises, `passes` stays unset and `why` gives the reason. The function returns an Error
-// only if the Context was cancelled or timed out. Afterwards, the worker's module has the values of
-// the first family.
+// only if the Context was cancelled or timed out. The families run in reverse order. If none of
+// them ends the function early, the tensors of the worker's module then hold the first family's
+// values, for timing.
 //
 // Example: CG_TRY(auto found, judge_baselines(ctx, sets, worker, task, task.official(), wanted));
 #pragma once

@@ -57,8 +57,8 @@ class JudgedBuffers {
   // Replaces the inputs by those of another set, with whose truth judge() then compares. Needs
   // own_inputs.
   Result<void> renew(const Context& ctx, GpuSetPtr set);
-  // Prepares the next block of runs: fills outputs with the pattern, mutated tensors with their
-  // initial values, and the guards with a new byte.
+  // Prepares the next runs: fills outputs with the pattern, mutated tensors with their initial
+  // values, and the guards of both with a new random byte.
   Result<void> poison_again(const Context& ctx);
   // Describes the first detected write outside a buffer. Empty if there is none.
   Result<std::string> damage() const;

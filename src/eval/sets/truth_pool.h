@@ -5,10 +5,10 @@
 // Contract: draw() returns a random kept set of this shape and family (input distribution) on which
 // the program has not been judged, or computes a new one. The pool drops a set after kMostUses
 // draws. After refill_in_background(), a thread of the pool computes one set per (shape, family),
-// which is enough for a first program. After a program has drawn sets, the thread keeps kStock sets
-// of each, from the next resume() on. All kept sets together take at most kMostBytes. After
-// pause(), the thread finishes its present set and starts no other until resume(), so that it does
-// not slow a run down. Seeds come from the operating system's CSPRNG and are not stored.
+// which is enough for a first program. From the first resume() after a program has drawn a set, the
+// thread keeps kStock sets per (shape, family). All kept sets together take at most kMostBytes.
+// After pause(), the thread finishes its present set and starts no other until resume(), so that it
+// does not slow a run down. Seeds come from the operating system's CSPRNG and are not stored.
 //
 // Example: CG_TRY(auto set, pool.draw(ctx, shape, "heavy", program_id));
 #pragma once

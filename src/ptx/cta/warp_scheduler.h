@@ -43,7 +43,7 @@ class WarpScheduler {
   // `mask` have arrived.
   Meet meet(Warp& w, uint32_t needed, uint32_t mask, const char* kind);
   // Records an access that may poll a word that another thread writes. `changed` says whether the
-  // access wrote memory.
+  // access may have changed memory.
   void note_poll(Warp& w, const Inst& in, uint64_t address, bool changed);
   // Records that the warp has found the phase of an mbarrier incomplete and continues to run.
   void note_wait(Warp& w, uint64_t address);

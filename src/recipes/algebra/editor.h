@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Editor: the functions with which the rewrite rules (rewrites.h) read and change a graph.
 //
-// Contract: the graph must come from prepare(), which removes in-place operators. replace()
-// replaces one node by others and keeps the name of the node's first output. Nodes that read this
-// output therefore need no change. drop_unread() removes nodes whose results no node reads.
+// Contract: the graph must come from prepare() (recipes/nest/fused.h), which removes in-place
+// operators. add() collects nodes. replace() inserts them before a node, and turns that node into a
+// view of their result, so that its first output keeps its name. Nodes that read this output
+// therefore need no change. drop_unread() removes nodes whose results no node reads.
 //
 // Example:
 //   Editor edit(task, graph); auto w = edit.add("total", "aten.sum.dim_IntList", ...);
