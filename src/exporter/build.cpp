@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kOutput = "out";  // the only output of a module that returns a tensor
 
-constexpr size_t kMostModules = 64;
+constexpr size_t kMostModules = 64, kModulesPerSource = 4;
 constexpr size_t kMostImageBytes = size_t{64} << 20;
 
 bool is_wanted(const ShapeCase& shape) {
@@ -71,8 +71,9 @@ class Builder {
   Result<size_t> module(const ModuleBuild& b) {
     auto known = std::find(keys_.begin(), keys_.end(), b.key());
     if (known != keys_.end()) return size_t(known - keys_.begin());
-    if (keys_.size() == kMostModules)
-      return user_error(fmt::format("the defines take more than {} distinct values", kMostModules));
+    const size_t most = std::max(kMostModules, kModulesPerSource * out_.program.sources.size());
+    if (keys_.size() == most)
+      return user_error(fmt::format("the defines take more than {} distinct values", most));
     auto source = out_.program.sources.find(b.source);
     if (source == out_.program.sources.end())
       return user_error("the plan names the source '" + b.source + "', which does not exist");

@@ -15,7 +15,7 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr size_t kMostBuilds = 64;
+constexpr size_t kMostBuilds = 64, kMostBuildsPerSource = 4;
 constexpr size_t kMostExtraBuilds = 2;  // builds that only derived shapes need
 
 std::string first_line(const std::string& text) {
@@ -160,6 +160,7 @@ Result<RungEnd> Prepared::list_builds(const DeviceFacts& device) {
   for (const ShapeCase& shape : task_.shapes) all.push_back(&shape);
   for (const auto& shape : derived_) all.push_back(shape.get());
   for (const auto& shape : proposed_) all.push_back(shape.get());
+  const size_t most = std::max(kMostBuilds, kMostBuildsPerSource * program_.sources.size());
   for (const ShapeCase* shape : all) {
     auto builds = module_builds(program_, task_, *shape, device);
     if (!builds && builds.error().kind == ErrorKind::unsupported) {
@@ -170,8 +171,8 @@ Result<RungEnd> Prepared::list_builds(const DeviceFacts& device) {
       return rung_failed(fmt::format("shape {}: {}", shape->name, builds.error().text()));
     if (!builds) return fail(builds.error());
     add(*shape, std::move(*builds), *arch);
-    if (images_.size() > kMostBuilds)
-      return rung_failed(fmt::format("the defines take more than {} distinct values", kMostBuilds));
+    if (images_.size() > most)
+      return rung_failed(fmt::format("the defines take more than {} distinct values", most));
   }
   return enough_shapes();
 }
@@ -195,10 +196,7 @@ void Prepared::add(const ShapeCase& shape, std::vector<ModuleBuild> builds,
     auto at = find(b);
     prepared.images.push_back(size_t(at - images_.begin()));
     if (at != images_.end()) continue;
-    KernelImage image;
-    image.build = std::move(b);
-    image.arch = arch;
-    images_.push_back(std::move(image));
+    images_.push_back({.build = std::move(b), .arch = arch});
   }
   shapes_.push_back(std::move(prepared));
 }
