@@ -224,8 +224,9 @@ class Recorder(TorchDispatchMode):
             kwargs["device"] = torch.device("cpu")
         check(func, args)
         out = func(*args, **kwargs)
-        if len(written) == 1 and returns_target(func):  # on meta, it may return another tensor
+        if len(written) == 1 and returns_target(func):
             at, argument = written[0]
+            # The target itself, not the meta tensor that replaced a real target among the arguments.
             out = original[0][at] if at < len(original[0]) else original[1][argument]
         if call is not None:
             self.finish(call, name, written, original, out)

@@ -179,19 +179,33 @@ TEST(Mutated, AnExcerptCutsEveryMutatedTensor) {
   EXPECT_THAT(planned.error().message, HasSubstr("no axis of its output can be cut"));
 }
 
-// PyTorch's meta kernel of add_() with a fractional alpha returns another tensor.
+// Tracing keeps small buffers real. An operator that also reads an input runs on a copy on meta.
 TEST(Mutated, AnInPlaceOperatorReturnsItsTarget) {
-  auto task =
-      described(task_text("    def forward(self, x, y):\n        return x.add_(y, alpha=0.5)\n",
-                          "torch.randn(rows, 8), torch.randn(rows, 8)"));
+  auto task = described(task_text(
+      "    def __init__(self):\n        super().__init__()\n"
+      "        self.register_buffer('mean', torch.zeros(8))\n"
+      "    def forward(self, x):\n        return self.mean.mul_(0.9).add_(x.mean(0), alpha=0.1)\n",
+      "torch.randn(rows, 8)"));
   ASSERT_TRUE(task) << task.error().text();
-  EXPECT_THAT(task->returns, ElementsAre("x"));
+  EXPECT_THAT(task->returns, ElementsAre("mean"));
   EXPECT_TRUE(task->with_role(TensorRole::output).empty());
-  EXPECT_EQ(task->graph.finals.at("x"), "add");
+  EXPECT_EQ(task->graph.finals.at("mean"), "add");
   Json wrong = to_json(task->graph);
   ASSERT_TRUE(read_json<Graph>(wrong));
-  wrong["finals"]["x"] = "nowhere";
+  wrong["finals"]["mean"] = "nowhere";
   EXPECT_FALSE(read_json<Graph>(wrong));
+}
+
+// Tracing keeps small constants real, but the sum depends on an input.
+TEST(Mutated, AConstantThatForwardOverwritesIsNotAConstant) {
+  auto task = described(
+      task_text("    def forward(self, x):\n        return torch.zeros(8).add_(x[0]) * x\n",
+                "torch.randn(rows, 8)"));
+  ASSERT_TRUE(task) << task.error().text();
+  std::vector<std::string> operators;
+  for (const Node& node : task->graph.nodes) operators.push_back(node.op);
+  EXPECT_THAT(operators, testing::Contains("aten.add.Tensor"));
+  EXPECT_THAT(task->graph.warnings, testing::IsEmpty());
 }
 
 TEST(Mutated, AReturnedMutatedTensorIsNoOutputOfItsOwn) {
