@@ -207,8 +207,9 @@ def dependent_axis(source: Source, request: Json) -> int | None:
         except WorkerError:  # for example, an index that is beyond the axis
             return len(request["axes"]) - 1
         with values.threads_for(reference):
+            start = time.process_time()
             whole = in_double(reference)
-            if whole is None:
+            if whole is None or time.process_time() - start > MOST_SECONDS:  # make() reports both
                 return None
             for at, axis in enumerate(request["axes"]):
                 if not independent(reference, axis, request["outputs"], whole, generator):

@@ -146,9 +146,8 @@ def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[st
 
 
 def shares(calls: list[Call]) -> Iterator[int]:
-    """Yields the arguments of a slice that change between shapes, but are the same share of its axis at all of them,
-    rounded down.
-    `calls`: the slice at each shape."""
+    """Yields the bounds of a slice that change between shapes, but are the same share of its axis at all shapes
+    (rounded down). `calls`: the slice at each shape."""
     bounds = SLICES.get(calls[0].func.overloadpacket.__name__, ())
     if not bounds or not all(c.args and isinstance(c.args[0], Ref) and c.args[0].shape for c in calls):
         return

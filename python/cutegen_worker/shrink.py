@@ -211,13 +211,14 @@ class Shrinker:
         yield [name]
         known = [[name]]
         for side in (0, 1):
-            names = [n for n, v in sizes.items() if v == sizes[name] and self.seat(n, side) == self.seat(name, side)]
-            if self.seat(name, side) is not None and names not in known:
+            at = self.position(name, side)
+            names = [n for n, v in sizes.items() if v == sizes[name] and self.position(n, side) == at]
+            if at is not None and names not in known:
                 known.append(names)
                 yield names
 
-    def seat(self, name: str, side: int) -> int | None:
-        found = self.source.seats.get(name)
+    def position(self, name: str, side: int) -> int | None:
+        found = self.source.positions.get(name)
         return found[side] if found else None
 
     def in_proportion(self, parts: Iterable[int]) -> Found | None:

@@ -88,7 +88,7 @@ def literals(function: ast.FunctionDef) -> Iterator[Place]:
         yield from one(f"{function.name}.{i}", owner, key, node)
 
 
-def seats(tree: ast.Module) -> dict[str, tuple[int, int]]:
+def positions(tree: ast.Module) -> dict[str, tuple[int, int]]:
     """Where the literals of get_inputs stand among the arguments of a call, or in a tuple: {name: (index from the
     front, index from the end)}."""
     return {f"{function.name}.{i}": (key, key - len(owner))
@@ -156,7 +156,7 @@ class Source:
             raise WorkerError("the file is empty", file, REMEDY)
         tree = self.parse()
         self.constants = {name: value for name, value, _ in places(tree)}
-        self.seats = seats(tree)
+        self.positions = positions(tree)
         self.check(tree)
 
     def parse(self) -> ast.Module:
