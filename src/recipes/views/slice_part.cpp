@@ -20,12 +20,18 @@ std::optional<SlicePart> every(const Node& node, SlicePart part, const Json& ste
   return fits && size % part.step == 0 ? std::optional(part) : std::nullopt;
 }
 
-// Whether a slice is one of several equal parts of its axis at every size.
+// Whether slice() or narrow() gives one of several equal parts of its axis at every size.
 bool is_equal_part(const Node& node, int64_t at, const Shape& part, const Shape& whole,
                    size_t dim) {
   if (part.size() != whole.size() || part[dim] < 1 || whole[dim] % part[dim] != 0) return false;
-  return at % part[dim] == 0 && std::any_of(node.sizes.begin(), node.sizes.end(),
-                                            [](const SizeArgument& of) { return of.share; });
+  const auto follows = [&](size_t index) {
+    return std::any_of(node.sizes.begin(), node.sizes.end(),
+                       [&](const SizeArgument& of) { return of.share && of.index == index; });
+  };
+  const Json end = argument(node, 3, "end");
+  const bool to_end = base_name(node.op) == "slice" &&
+                      (end.is_null() || (end.is_number_integer() && end > whole[dim]));
+  return at % part[dim] == 0 && (at == 0 || follows(2)) && (follows(3) || (to_end && follows(2)));
 }
 
 }  // namespace
