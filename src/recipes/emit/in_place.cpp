@@ -44,7 +44,9 @@ Operands inputs_of(const Stage& stage) {
 }
 
 std::vector<FusedOutput>& outputs_in(Stage& stage) {
-  return const_cast<std::vector<FusedOutput>&>(outputs_of(stage));
+  if (auto* product = std::get_if<Contraction>(&stage)) return product->finish.outputs;
+  if (auto* attention = std::get_if<Attention>(&stage)) return attention->outputs;
+  return std::get<Fused>(stage).outputs;
 }
 
 const Operand* written_in(const Stage& stage, const std::string& tensor) {

@@ -427,7 +427,10 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
   const bool in_cluster = resident() || clustered();
   t["block"] = shared ? "blockIdx.x / parts" : in_cluster ? "blockIdx.x / kCluster" : "blockIdx.x";
   // Threads beyond the last row read the first row, but not if another CTA overwrites it.
-  t["steps"] = writes_an_input(fused_) ? "live ? Index(size(along)) : 0" : "size(along)";
+  const bool overwrites = std::any_of(
+      fused_.outputs.begin(), fused_.outputs.end(),
+      [&](const FusedOutput& output) { return in_place(fused_, output.operand.tensor); });
+  t["steps"] = overwrites ? "live ? Index(size(along)) : 0" : "size(along)";
   t["turn"] = shared       ? "  const int64_t part = blockIdx.x % parts;\n"
               : split()    ? "  const int64_t part = 0;\n"
               : in_cluster ? "  const int part = blockIdx.x % kCluster;\n"

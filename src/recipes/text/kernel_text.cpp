@@ -115,31 +115,27 @@ std::string type_of(const Operand& operand) {
 std::vector<Parameter> parameters(const Fused& fused) {
   std::vector<Parameter> list;
   std::set<std::string> seen;
-  std::set<std::string> read, written;
-  for (const Operand& operand : fused.inputs) read.insert(operand.tensor);
-  for (const FusedOutput& output : fused.outputs) written.insert(output.operand.tensor);
   auto add = [&](const Operand& operand, bool output) {
     if (operand.counts) return;
     if (!seen.insert(operand.tensor).second) return;
     const std::string& name = fused.names.at(operand.tensor);
-    const bool in_place = read.contains(operand.tensor) && written.contains(operand.tensor);
-    list.push_back({.tensor = operand.tensor,
-                    .name = name,
-                    .declaration = fmt::format("{}{}*{} {}", type_of(operand),
-                                               output || in_place ? "" : " const",
-                                               in_place ? "" : " __restrict__", name)});
+    const bool both = in_place(fused, operand.tensor);
+    list.push_back(
+        {.tensor = operand.tensor,
+         .name = name,
+         .declaration = fmt::format("{}{}*{} {}", type_of(operand), output || both ? "" : " const",
+                                    both ? "" : " __restrict__", name)});
   };
   for (const Operand& operand : fused.inputs) add(operand, false);
   for (const FusedOutput& output : fused.outputs) add(output.operand, true);
   return list;
 }
 
-bool writes_an_input(const Fused& fused) {
-  return std::any_of(fused.outputs.begin(), fused.outputs.end(), [&](const FusedOutput& output) {
-    return std::any_of(fused.inputs.begin(), fused.inputs.end(), [&](const Operand& input) {
-      return !input.counts && input.tensor == output.operand.tensor;
-    });
-  });
+bool in_place(const Fused& fused, const std::string& tensor) {
+  return std::any_of(fused.inputs.begin(), fused.inputs.end(),
+                     [&](const Operand& o) { return !o.counts && o.tensor == tensor; }) &&
+         std::any_of(fused.outputs.begin(), fused.outputs.end(),
+                     [&](const FusedOutput& o) { return o.operand.tensor == tensor; });
 }
 
 std::string size_declarations(const Fused& fused) {

@@ -63,8 +63,8 @@ struct Parameter {
   std::string tensor, name, declaration;
 };
 std::vector<Parameter> parameters(const Fused& fused);
-// Whether the kernel writes a tensor that it reads.
-bool writes_an_input(const Fused& fused);
+// Whether the kernel reads the tensor and writes it, too.
+bool in_place(const Fused& fused, const std::string& tensor);
 // size_declarations() writes ", int64_t NAME" for each size that the kernel uses as a number.
 // add_sizes() appends the matching arguments to a launch of the plan.
 std::string size_declarations(const Fused& fused);
