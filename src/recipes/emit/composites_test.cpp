@@ -135,6 +135,11 @@ TEST(Composites, ScattersAddAtomically) {
 TEST(Composites, AScatterIntoZerosHasTheSizesOfItsModel) {
   const Json plan = to_json(composite_program("scatter_rows").plan);
   EXPECT_EQ(plan.at("scratch")[0].at("shape").dump(), "[\"dim(x,0)*dim(x,1)\"]");
+  // zeros_like(softmax(x)) reads no softmax, so its kernel has no reduced axis.
+  const Json sorted = to_json(composite_program("scatter_sorted").plan);
+  for (const Json& scratch : sorted.at("scratch"))
+    EXPECT_EQ(scratch.at("shape").dump(), "[\"dim(logits,0)*dim(logits,1)\"]");
+  EXPECT_THAT(sorted.at("symbols").dump(), Not(HasSubstr("32")));
 }
 
 TEST(Composites, LongRowsAreMerged) {

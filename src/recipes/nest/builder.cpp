@@ -130,6 +130,10 @@ bool is_fill(const Node& node) {
   return contains(kFills, base_name(node.op));
 }
 
+bool is_like(const Node& node) {
+  return is_fill(node) && base_name(node.op).ends_with("_like");
+}
+
 Builder::Builder(const Region& region, std::vector<Axis> axes)
     : region_(region), graph_(region.source.graph) {
   fused_.axes = std::move(axes);

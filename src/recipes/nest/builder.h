@@ -37,6 +37,8 @@ struct View {
 // true for operators that fill a tensor with one constant.
 bool is_view(const Node& node);
 bool is_fill(const Node& node);
+// Whether a fill takes its sizes from another value: zeros_like(x).
+bool is_like(const Node& node);
 // Whether the operator returns parts of its input (slice, select, split, unbind).
 bool is_slice(const Node& node);
 // Whether the operator joins its operands along an existing axis (cat) or a new axis (stack).
@@ -52,6 +54,8 @@ class Builder {
   Result<void> aim(Operand& output, const Write& write);
   Fused& fused() { return fused_; }
   const std::string& cut() const { return cut_; }
+  // A value whose sizes a fill takes, but which no expression gives yet; empty if there is none.
+  const std::string& unsized() const { return unsized_; }
 
  private:
   Result<int> build(const std::string& name, const Node* node, const View& view);
@@ -117,7 +121,7 @@ class Builder {
   const Region& region_;
   const Graph& graph_;
   Fused fused_;
-  std::string cut_;
+  std::string cut_, unsized_;
   std::map<std::string, int> built_;
 };
 

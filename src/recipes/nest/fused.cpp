@@ -338,7 +338,10 @@ Attempt fuse_along(const Region& region, const std::string& seen) {
       fused.outputs.push_back({.operand = std::move(operand), .inst = result});
     }
     cut.clear();
-    CG_CHECK(find_extents(fused));
+    if (auto found = find_extents(fused); !found) {
+      cut = builder.unsized();
+      return fail(found.error());
+    }
     resolve_sizes(fused);
     CG_CHECK(find_kept_extents(region, fused));
     return std::move(fused);
@@ -367,7 +370,7 @@ std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string
     std::string name = work.back();
     work.pop_back();
     const Node* node = kept.count(name) ? nullptr : graph.producer(name);
-    if (!node || !seen.insert(node).second) continue;
+    if (!node || !seen.insert(node).second || is_like(*node)) continue;  // has no values of x
     for (const std::string& input : inputs_of(*node)) work.push_back(input);
   }
   std::vector<const Node*> nodes;

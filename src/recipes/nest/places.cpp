@@ -79,9 +79,14 @@ void Builder::show_sizes(const Node& node, const View& view) {
       show(size_t(of.item) - 1, renamed(of, known->second).text(), true);
   // zeros_like(x) has the sizes of x.
   const std::string self = reference(argument(node, 0, "self")).value_or("");
-  if (is_fill(node) && base_name(node.op).ends_with("_like"))
-    for (size_t item = 0; item < to.size(); ++item)
-      if (const auto extent = extent_of(self, item)) show(item, *extent, true);
+  if (is_like(node)) {
+    for (size_t item = 0; item < to.size(); ++item) {
+      const auto extent = extent_of(self, item);
+      if (extent) show(item, *extent, true);
+      if (!extent && to[item] > 1) unsized_ = self;
+    }
+    return;
+  }
   // A size that no tensor of the task has at all shapes is a number of the module.
   const Shape from = shape_of(self);
   const bool expands = base_name(node.op) == "expand";
