@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Loads a patch, the part of the input that a tile of results
-// needs, into shared memory. The producer threads of conv_wgmma.cuh use this file. The comment at
-// the top of conv_layout.cuh explains patches, planes, cells and phases.
+// SPDX-License-Identifier: Apache-2.0
+// Loads a patch, the part of the input that a tile of results needs, into shared memory. The
+// producer threads of conv_wgmma.cuh use this file. The comment at the top of conv_layout.cuh
+// explains patches, planes, cells and phases.
 //
 // Contract: needs sm_90a. ConvShape<G> has the sizes that follow from ConvLayout<G>. ConvLoader
 // copies single elements. ConvRuns copies runs, which are four neighbouring elements of a row.
