@@ -145,7 +145,7 @@ struct WgmmaAttention {
   static constexpr int kRows = 64 * Consumers, kKeys = Keys;
   static constexpr int kHeadSteps = (HeadDim + 15) / 16, kHeadBlocks = (HeadDim + 63) / 64;
   static constexpr int kWidth = columns_of_product(ValueDim), kValueBlocks = (kWidth + 63) / 64;
-  static constexpr int kScores = Keys / 2, kResults = kWidth / 2;  // floats that a thread holds
+  static constexpr int kScores = Keys / 2, kResults = kWidth / 2;  // number of floats per thread
   static constexpr int kFirstProducer = 128 * Consumers, kThreads = kFirstProducer + 128;
   // each() can pass at most kVector neighbouring results to its function.
   static constexpr int kVector = kWidth % 32 == 0 ? 8 : 2;
@@ -277,7 +277,7 @@ struct WgmmaAttention {
     cute::clear(sums);
     Softmax softmax{mask_adds_v<Mask> ? kLog2e : scale * kLog2e};
     const int row = tile.row + row_of_thread();
-    // The first key that must not affect a row: ends[0] for this thread's row, ends[1] for row + 8.
+    // ends[i] is the first key that must not affect this thread's row `row` (i = 0) or `row` + 8.
     const int ends[2] = {Causal ? cute::min(keys, row + diagonal + 1) : keys,
                          Causal ? cute::min(keys, row + diagonal + 9) : keys};
     // Tiles of keys before `edge` need no hide(), because all rows of the warpgroup see these keys.

@@ -2,8 +2,8 @@
 // Describes the input of a convolution and a tile of its results, and rounds numbers for wgmma.
 //
 // Contract: ConvInput describes the input tensor, and ConvTile one tile of results. conv_term()
-// rounds a number to the type that wgmma multiplies. It can also split a float into two tf32 terms,
-// high and low.
+// rounds a number to the type that wgmma multiplies. conv_term() can also split a float into two
+// tf32 terms, high and low.
 //
 // Example: ConvInput<float> input{x, image_stride, channel_stride, channels, {1, h, w}, {0, w, 1}};
 #pragma once

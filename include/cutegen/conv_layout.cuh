@@ -46,8 +46,8 @@ struct ConvAxis {
   CUTE_HOST_DEVICE constexpr int classes() const {
     return transposed ? 1 : kernel < period() ? kernel : period();
   }
-  // Returns the position of a patch's first input, relative to the tile. For a transposed
-  // convolution, the smallest result of shift() is then 0.
+  // Returns the position of a patch's first input, relative to the tile. In a transposed
+  // convolution, front() makes the smallest result of shift() 0.
   CUTE_HOST_DEVICE constexpr int front() const {
     if (!transposed) return -padding;
     const int behind = (kernel - 1) * dilation - padding;

@@ -51,8 +51,8 @@ struct ConvShape : ConvLayout<G> {
   static constexpr int kChannelPitch =
       G::kChannelValues <= 2 ? G::kChannelValues : (G::kChannelValues + 3) / 4 * 4;
   static constexpr int kKept = kStaged + G::kRowValues * kAll + G::kTileN * kChannelPitch;
-  // kRunsOfLine runs of four elements cover a row of a patch (input box). The first run begins
-  // kSkew elements before the row.
+  // kRunsOfLine runs of four elements cover a row of a patch (input box). The first run of a row
+  // begins kSkew elements before the row.
   static constexpr ConvAxis kLast = G::axis(2);
   static constexpr bool kRuns = G::kAligned && !G::kAlongX && G::tile(2) % 4 == 0 &&
                                 (kLast.transposed || kLast.stride == 1);

@@ -11,12 +11,12 @@
 // floats. Producers read four elements at a time if kAligned is set and neighbours in a row are
 // also neighbours in the patch; otherwise they read single elements.
 //
-// With kProducts = 3, the kernel keeps float32 precision. To do so, it splits each float into two
-// tf32 terms, high and low, and adds low * high + high * low + high * high. Because tensor cores
-// truncate sums instead of rounding them, the sums of each stage of weights start from zero, and
-// the CUDA cores add the sums of all stages.
+// With kProducts = 3, the kernel keeps float32 precision. With kProducts = 3, it splits each float
+// into two tf32 terms, high and low, and adds low * high + high * low + high * high. Because tensor
+// cores truncate sums instead of rounding them, the sums of each stage of weights start from zero,
+// and the CUDA cores add the sums of all stages.
 //
-// G has the members that conv_layout.cuh lists, and these:
+// G has the members that conv_layout.cuh lists, and the following ones:
 // - Input is the input's type in memory. Element is the type to multiply: float (as tf32), half_t
 //   or bfloat16_t.
 // - kProducts is the number of products for each multiplication: 1, or 3 for floats.
@@ -32,11 +32,12 @@
 // - kChannelValues is the number of floats that each_channel() keeps for each channel, often 0.
 // - kKernelX and kDilationX are the kernel's size and dilation along the last axis.
 //
-// After consume(), all consumer threads call the following functions as the epilogue needs them. In
-// these functions, channel 0 is the first channel of the tile. `at` is the value that place(x0, x1,
-// x2, row) returned for a position: x0 to x2 are relative to the tile's first position (x2 counts
-// the results of all phases), and `row` is the index among the consumer's positions. Neighbouring
-// threads have neighbouring positions. Some positions of a tile may lie outside the result.
+// After consume(), all consumer threads call the following functions as the epilogue needs them.
+// For these functions (repair(), reduce(), write(), ...), channel 0 is the first channel of the
+// tile. `at` is the value that place(x0, x1, x2, row) returned for a position: x0 to x2 are
+// relative to the tile's first position (x2 counts the results of all phases), and `row` is the
+// index among the consumer's positions. Neighbouring threads have neighbouring positions. Some
+// positions of a tile may lie outside the result.
 // - repair(f) replaces sums that are NaN or tiny by f(channel, x0, x1, x2). Call repair() first if
 //   kAlongX is set or if kGroup does not divide the steps of each phase, because some weights are
 //   then zero, and zero times an infinite input is NaN. Also call repair() if kProducts is 3,
@@ -155,7 +156,7 @@ struct Conv : ConvShape<G> {
         while (started_ > 0) convert<0>(storage);
   }
 
-  // Consumers call consume() to multiply a tile. It leaves the results in `sums`.
+  // Consumers call consume() to multiply a tile. consume() leaves the results in `sums`.
   template <class Steps>
   CUTE_DEVICE void consume(ConvInput<typename S::Input> const& input, Steps const& steps,
                            ConvTile const& tile, Storage& storage) {
@@ -228,7 +229,7 @@ struct Conv : ConvShape<G> {
     CUTE_UNROLL
     for (int i = 0; i < kPlaces; ++i) rows[i] = read(at(i));
     CUTE_UNROLL
-    // Each iteration adds one channel, of which this thread has kPlaces results.
+    // Each iteration adds one channel, for which this thread has kPlaces results.
     for (int pair = 0; pair < kPart / 2; ++pair) {
       const int channel = pair / 2 * 8 + thread % 4 * 2 + pair % 2, nearest = min(channel, channels - 1);
       CUTE_UNROLL
@@ -245,7 +246,7 @@ struct Conv : ConvShape<G> {
       combine_warp<4>(parts[i]);
       if (thread % 4 == 0) rows_of(storage, k)[line_place(i / 2, i % 2, thread)] = parts[i].value();
     }
-    __syncwarp();  // later reductions read these values in the same warp
+    __syncwarp();  // later reductions of this warp read the stored values
   }
 
   // Returns the result of reduction number k for a position. Call row() in read() of later

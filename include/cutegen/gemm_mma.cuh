@@ -35,8 +35,8 @@ struct MmaOf<cute::bfloat16_t> {
 // A SwizzledTile holds tiles of Rows x Depth in shared memory. If a tile is contiguous along k, a
 // warp reads 16 bytes from each of eight rows at a time; otherwise it reads eight neighbouring
 // elements from each of four or eight lines. The swizzle avoids bank conflicts in both memory
-// orders. The swizzle pattern repeats after kRowPeriod rows and kDepthPeriod elements along k, so
-// whole periods are constant offsets.
+// orders. The swizzle pattern repeats after kRowPeriod rows and kDepthPeriod elements along k, so a
+// whole period is a constant offset.
 template <class Element, int Rows, int Depth, int Stages, bool AlongDepth>
 struct SwizzledTile {
   static constexpr int kRows = Rows, kDepth = Depth, kElements = Rows * Depth * Stages;
@@ -73,7 +73,7 @@ struct MmaGemm {
       cute::TiledMMA<cute::MMA_Atom<Op>,
                      cute::Layout<cute::Shape<cute::Int<kDown>, cute::Int<kAcross>, cute::_1>>>;
   static constexpr int kBlocksM = TileM / (16 * kDown), kBlocksN = TileN / (8 * kAcross);
-  static constexpr int kEight = 16 / sizeof(Element);  // half the k of an instruction
+  static constexpr int kEight = 16 / sizeof(Element);  // half of an instruction's size along k
   static_assert(TileM % (16 * kDown) == 0 && TileN % (16 * kAcross) == 0 &&
                 TileK % (2 * kEight) == 0);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix product for few rows m, whose time the reads of the weights limit: C(m, n) = sum over k of
-// A(m, k) * W(n, k).
+// Matrix product for few rows m, whose speed depends on reading the weights: C(m, n) = sum over k
+// of A(m, k) * W(n, k).
 //
 // Contract: W is contiguous along k, with 16-bit, 8-bit or 4-bit elements. A thread reads 16 bytes
 // of W (a segment) at a time, converts them to Element in registers, and multiplies them from
@@ -24,8 +24,8 @@
 
 namespace cutegen {
 
-// Nibbles are two 4-bit weights in a byte. The first weight is in the low bits or, with HighFirst,
-// in the high bits. The value of a weight is its bits minus Zero.
+// Nibbles are two 4-bit weights in a byte. The first weight of a byte is in the low bits or, with
+// HighFirst, in the high bits. The value of a weight is its bits minus Zero.
 template <int Zero, bool HighFirst>
 struct Nibbles {
   uint8_t both;
@@ -182,7 +182,7 @@ struct StreamGemm {
   static constexpr int kBlocksM = TileM / 8;                // instructions of a warp along m
   static constexpr int kBlocksN = TileN % 32 == 0 ? 2 : 1;  // instructions of a warp along n
   static constexpr int kDown = TileN / (16 * kBlocksN);     // warps along n
-  static constexpr int kDeep = Threads / 32 / kDown;        // kDeep warps share k
+  static constexpr int kDeep = Threads / 32 / kDown;        // kDeep warps share the sum over k
   static constexpr int kRounds = TileK / (kChunk * kDeep);  // chunks that a warp multiplies per tile
   static constexpr int kAhead = kRounds % 2 == 0 ? 2 : 1;   // a warp loads kAhead chunks in advance
   static constexpr int kLine = TileN + 4;  // this pitch of `part` avoids bank conflicts

@@ -193,7 +193,7 @@ CUTE_DEVICE void by_registers(LoadA& a, LoadB& b, int first, int last, Multiply&
   }
 }
 
-// Multiplies the tiles [first, last). Meanwhile asynchronous copies load the next Stages - 1 tiles.
+// Multiplies the tiles [first, last), while asynchronous copies load the next Stages - 1 tiles.
 template <int Stages, class LoadA, class LoadB, class Multiply>
 CUTE_DEVICE void by_async_copies(LoadA& a, LoadB& b, int first, int last, Multiply&& multiply) {
   auto send = [&](int step, int stage) {

@@ -481,9 +481,9 @@ struct WgmmaGemm {
     }
   }
 
-  // With PingPong, waits until the other consumer has multiplied the previous tile. Without this
-  // wait, a consumer could be two phases ahead at the barrier of a stage, and the barrier, which
-  // only tells even from odd phases, would let it pass too early.
+  // With PingPong, waits until the other consumer has multiplied the previous tile. Without
+  // wait_for_turn(), a consumer could be two phases ahead at the barrier of a stage, and the
+  // barrier, which only tells even from odd phases, would let it pass too early.
   CUTE_DEVICE void wait_for_turn(Storage& storage) const {
     const int consumer = threadIdx.x / 128;
     if constexpr (PingPong)

@@ -35,8 +35,8 @@
 
 namespace cutegen {
 
-// A PitchedTile is a tile in shared memory with the same order as in global memory. Its pitch
-// spreads a warp's reads of 8 rows x 4 elements along k over all banks.
+// A PitchedTile is a tile in shared memory with the same order as in global memory. The pitch of a
+// PitchedTile spreads a warp's reads of 8 rows x 4 elements along k over all banks.
 template <int Rows, int Depth, bool AlongDepth>
 struct PitchedTile {
   static constexpr int kRows = Rows, kDepth = Depth;

@@ -66,7 +66,7 @@ CUTEGEN_FN float remainder(float a, float b) {
   return (r != 0.0f && (r < 0.0f) != (b < 0.0f)) ? r + b : r;
 }
 
-// The flushed_ and fast_ functions are for kernels that round results to 16 bits. Their relative
+// The flushed_ and fast_ functions are for kernels that round results to 16 bits; their relative
 // error is at most 2^-16 if the result is a normal number. If the result would be subnormal,
 // flushed_exp() and flushed_exp2() return zero, but fast_exp() returns the subnormal result,
 // because bfloat16 can represent it: fast_exp() squares exp(x / 2), which is a normal number.
@@ -143,7 +143,7 @@ CUTEGEN_FN float relu(float x) { return x < 0.0f ? 0.0f : x; }
 CUTEGEN_FN float leaky_relu(float x, float slope) { return x > 0.0f ? x : x * slope; }
 CUTEGEN_FN float threshold(float x, float limit, float value) { return x <= limit ? value : x; }
 // Computes 1 / x for x from 1 to 2 with an error of at most 1 ulp. Unlike a division, this function
-// has no branch, so the instructions of several elements overlap. It improves the GPU's
+// has no branch, so the instructions of several elements overlap; it improves the GPU's
 // approximation of 1 / x by one step of Newton's method.
 CUTEGEN_FN float reciprocal_of_one_to_two(float x) {
   const float y = fast_reciprocal(x);

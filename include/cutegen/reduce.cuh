@@ -63,7 +63,7 @@ struct PlainSum {
   CUTEGEN_FN float value() const { return total; }
 };
 
-// Total is the sum of integers or Booleans. It wraps modulo 2^64, as in PyTorch.
+// Total is the sum of integers or Booleans, which wraps modulo 2^64, as in PyTorch.
 struct Total {
   unsigned low = 0, high = 0;  // two 32-bit words, because shuffle_xor() moves 32-bit words
   CUTEGEN_FN void add(int64_t x) {

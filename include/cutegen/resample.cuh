@@ -54,7 +54,8 @@ struct FlippedAxis : OnePlace {
 };
 
 // NearestAxis interpolates with the nearest neighbour; Exact selects PyTorch's mode nearest-exact,
-// which starts from the middle of the result's element. It computes in float, as PyTorch does.
+// which starts from the middle of the result's element. NearestAxis computes in float, as PyTorch
+// does.
 template <class Scale, bool Exact>
 struct NearestAxis : OnePlace {
   CUTE_DEVICE NearestAxis(int p, int in, int out) : OnePlace{0} {
@@ -65,8 +66,8 @@ struct NearestAxis : OnePlace {
 };
 
 // Returns the position in the input, between two elements. place_between() computes in double,
-// because floats lose digits of large positions. It rounds the product before the addition, as
-// PyTorch does, so that integer positions stay integers.
+// because floats lose digits of large positions. place_between() rounds the product before the
+// addition, as PyTorch does, so that integer positions stay integers.
 template <class Scale, bool Aligned>
 CUTE_DEVICE double place_between(int p, int in, int out) {
   if (Aligned) return out > 1 ? double(in - 1) / double(out - 1) * p : 0.0;

@@ -7,8 +7,8 @@
 // - copy_async starts a copy (sm_80 and later), and end_group closes a group of copies.
 // - wait_groups waits until at most `pending` groups (0 to 15) of this thread are in flight.
 // - combine_cluster merges the accumulators of Ctas CTAs (1 to 16, a power of 2). All threads of a
-//   CTA must pass the same accumulator to combine_cluster. Its `slot` is shared memory that no
-//   other call may use.
+//   CTA must pass the same accumulator to combine_cluster. No other call may use the shared memory
+//   `slot` of combine_cluster.
 // - combine_columns_of_cluster merges V accumulators for each column; call it after
 //   combine_columns. The `slot` of combine_columns_of_cluster must have room for 2 * Columns * V
 //   accumulators.

@@ -54,8 +54,8 @@ struct AddIntegers {
   static CUTEGEN_FN int64_t result(Value x) { return x; }
 };
 
-// LogSum is the operation for the logarithm of a sum of exponentials. Its Value holds the largest
-// exponent and the sum of exp(exponent - largest).
+// LogSum is the operation for the logarithm of a sum of exponentials. LogSum::Value holds the
+// largest exponent and the sum of exp(exponent - largest).
 struct LogSum {
   struct Value {
     float most, sum;
@@ -230,9 +230,9 @@ CUTEGEN_FN void scan_column(typename Op::Value (&x)[Items][V], typename Op::Valu
 }
 
 // If several CTAs scan parts of one row, carry_of_warp() returns the carry with which a part
-// begins. It combines `parts` totals, one for each preceding part of the row; consecutive totals
-// lie `apart` floats apart. The lanes of the warp share this work, and every lane returns the
-// carry.
+// begins. carry_of_warp() combines `parts` totals, one for each preceding part of the row;
+// consecutive totals lie `apart` floats apart. The lanes of the warp share this work, and every
+// lane returns the carry.
 template <class Op>
 CUTEGEN_FN float carry_of_warp(float const* totals, int64_t apart, int parts) {
   float carry = Op::neutral();

@@ -27,7 +27,7 @@ CUTE_DEVICE float tf32_nearest(float x) {
 }
 
 // Returns a float that a tensor core reads as the tf32 value nearest to x, because the tensor core
-// ignores the 13 low bits. tf32_operand() does not clear these low bits. It returns NaN for every
+// ignores the 13 low bits. tf32_operand() does not clear these low bits, and returns NaN for every
 // NaN.
 CUTE_DEVICE float tf32_operand(float x) {
   return x == x ? __uint_as_float(__float_as_uint(x) + 0x1000u) : x;
