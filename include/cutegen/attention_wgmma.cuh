@@ -2,24 +2,24 @@
 // Attention on Hopper's tensor cores:
 // out(m, :) = sum over n of softmax(scale * Q(m, :) K(n, :))(n) * V(n, :).
 //
-// Contract: needs sm_90a and 16-bit elements. A CTA computes tiles of kRows rows of one head. The
-// last warpgroup (the producer) loads Q once per tile, and loads tiles of kKeys keys and values
-// into a ring of buffers. Each other warpgroup (a consumer) computes 64 rows. If shared memory has
-// space for two tiles of Q, the producer loads the next tile's Q early. Scores stay in registers.
-// The softmax keeps a running maximum and sum; its weights, rounded to Element, are an operand of
-// the second product. While the tensor cores multiply for one consumer, another consumer computes
-// its softmax.
+// Contract: this header needs sm_90a and 16-bit elements. A CTA computes tiles of kRows rows of one
+// head. The last warpgroup (the producer) loads Q once per tile, and loads tiles of kKeys keys and
+// values into a ring of buffers. Each other warpgroup (a consumer) computes 64 rows of the tile. If
+// shared memory has space for two tiles of Q, the producer loads the next tile's Q early. Attention
+// scores stay in registers. The softmax keeps a running maximum and sum; its weights, rounded to
+// Element, are an operand of the product with V. While the tensor cores multiply for one consumer,
+// another consumer computes its softmax.
 //
-// attend() processes the key tiles [first, last) in reverse order. It ignores keys with an index of
-// `keys` or more and, with Causal, keys after row + diagonal. mask(row) returns a function (key, a,
-// b) that changes the scaled scores a of `key` and b of the key after it. NoMask changes no score.
-// A HidingMask may only set scores to -INFINITY; it receives unscaled scores, which saves
-// multiplications. `scale` must be positive. If a mask hides all keys of a row, its results are 0
-// if `safe` is true, otherwise NaN.
+// attend() processes the key tiles [first, last) in reverse order. attend() ignores keys with an
+// index of `keys` or more and, with Causal, keys after row + diagonal. mask(row) returns a function
+// (key, a, b), which changes the scaled score a of the key with index `key` and the scaled score b
+// of the next key. NoMask changes no score. A HidingMask may only set scores to -INFINITY; it
+// receives unscaled scores, which saves multiplications. `scale` must be positive. If a mask hides
+// all keys of a row, the row's results are 0 if `safe` is true, otherwise NaN.
 //
-// If Tma is true, load() takes tensor maps with the axes (along, row, head, batch, part), and a box
-// has 64 elements and all rows of a tile; `along` is the position in the head. If Tma is false,
-// load() takes tensors with the axes (row, along) and any strides.
+// If Tma is true, load() takes tensor maps with the axes (along, row, head, batch, part), and the
+// box of a tensor map has 64 elements and all rows of a tile; `along` is the position in the head.
+// If Tma is false, load() takes tensors with the axes (row, along) and any strides.
 //
 // Example: Attention a;
 //          if (a.begin(storage)) a.load(map_q, map_k, map_v, place, tile, storage);
@@ -40,7 +40,7 @@ struct HidingMask {
 template <class Mask>
 HidingMask(Mask) -> HidingMask<Mask>;
 
-// True if a mask may add to scores, so that attend() must scale them first.
+// mask_adds_v is true if a mask may add to scores, so that attend() must scale the scores first.
 template <class Mask>
 inline constexpr bool mask_adds_v = true;
 template <>
@@ -48,12 +48,12 @@ inline constexpr bool mask_adds_v<NoMask> = false;
 template <class Mask>
 inline constexpr bool mask_adds_v<HidingMask<Mask>> = false;
 
-// A tile of queries that begins at `row`, and the range [first, last) of key tiles for it.
+// An AttentionTile is a tile of queries that begins at `row`, with its key tiles [first, last).
 struct AttentionTile {
   int row, first, last;
 };
 
-// The coordinates of a tile's head in the tensor maps.
+// An AttentionPlace holds the coordinates of a tile's head in the tensor maps.
 struct AttentionPlace {
   int head, key_head, batch, part_q, part_k, part_v;
 };
@@ -71,8 +71,8 @@ CUTE_DEVICE float power_of_two(float x) {
   return y;
 }
 
-// Reads the mask's values for `key` and the key after it. If Pairs is true, it uses one aligned
-// access.
+// Reads the mask's values for `key` and the next key. If Pairs is true, two_of_mask() uses one
+// aligned access.
 template <bool Pairs, class T>
 CUTE_DEVICE Pack<T, 2> two_of_mask(T const* line, int key, int keys, int64_t along) {
   if constexpr (Pairs) return *reinterpret_cast<Pack<T, 2> const*>(line + key);
@@ -92,13 +92,13 @@ CUTE_DEVICE uint32_t round_pair(float low, float high) {
   return pair;
 }
 
-// A tile of Rows x (64 * Blocks) elements in shared memory, in blocks of 64 columns with swizzled
-// rows of 128 bytes. The depth of a product runs along a row for Q and K, and across the rows for
-// V.
+// An AttentionOperand is a tile of Rows x (64 * Blocks) elements in shared memory, in blocks of 64
+// columns with swizzled rows of 128 bytes. The summed axis of a product runs along a row for Q and
+// K, and across the rows for V.
 template <class Element, int Rows, int Blocks>
 struct AttentionOperand {
   static constexpr int kBlock = Rows * 64, kElements = kBlock * Blocks;
-  static constexpr int kBlockStep = kBlock * 2 / 16;  // distance of blocks, in units of 16 bytes
+  static constexpr int kBlockStep = kBlock * 2 / 16;  // blocks are kBlockStep * 16 bytes apart
 
   template <int kRows>
   static CUTE_DEVICE auto along_depth(Element const* tile) {
@@ -122,8 +122,8 @@ struct AttentionOperand {
       cute::SM90_TMA_LOAD_5D::copy(&map, &full, kHint, to + b * kBlock, b * 64, row, head, batch,
                                    part);
   }
-  // Copies without TMA. The 128 threads of the producer must call it. Elements beyond the tensor's
-  // edges are zero.
+  // Copies a tile without TMA. The producer's 128 threads must call load() together. Elements
+  // beyond the tensor's edges read as zero.
   template <class Tensor>
   static CUTE_DEVICE void load(Tensor const& from, Element* to, int first, int thread) {
     const int rows = cute::size<0>(from), width = cute::size<1>(from);
@@ -145,9 +145,9 @@ struct WgmmaAttention {
   static constexpr int kRows = 64 * Consumers, kKeys = Keys;
   static constexpr int kHeadSteps = (HeadDim + 15) / 16, kHeadBlocks = (HeadDim + 63) / 64;
   static constexpr int kWidth = columns_of_product(ValueDim), kValueBlocks = (kWidth + 63) / 64;
-  static constexpr int kScores = Keys / 2, kResults = kWidth / 2;  // scores and results per thread
+  static constexpr int kScores = Keys / 2, kResults = kWidth / 2;  // number of floats per thread
   static constexpr int kFirstProducer = 128 * Consumers, kThreads = kFirstProducer + 128;
-  // The largest number of neighbouring results that each() can pass to its function.
+  // each() can pass at most kVector neighbouring results to its function.
   static constexpr int kVector = kWidth % 32 == 0 ? 8 : 2;
   static_assert(HeadDim <= 256 && ValueDim <= 256 && Keys % 16 == 0 && Stages > 1);
   static_assert(sizeof(Element) == 2, "wgmma transposes 16-bit types only");
@@ -162,21 +162,22 @@ struct WgmmaAttention {
                          Element, Element, float,
                          cute::Shape<cute::_64, cute::Int<kWidth>, cute::_16>,
                          cute::SM90::GMMA::Major::K, cute::SM90::GMMA::Major::MN>());
-  template <int Tiles>  // number of tiles of Q
+  template <int Tiles>  // the storage has Tiles tiles of Q
   struct alignas(1024) StorageOf {
     Element q[Tiles][Queries::kElements];
     Element k[Stages][KeyTile::kElements], v[Stages][ValueTile::kElements];
     uint64_t q_full[Tiles], q_empty[Tiles];
     uint64_t k_full[Stages], k_empty[Stages], v_full[Stages], v_empty[Stages];
   };
-  // The number of CTAs that fit on an SM, and the shared memory that each of them may use.
+  // kResident CTAs fit on an SM, and each CTA may use kMost bytes of shared memory.
   static constexpr int kResident = Consumers == 1 && sizeof(StorageOf<1>) <= 112 * 1024 ? 2 : 1;
   static constexpr int kMost = (kResident == 2 ? 112 : 227) * 1024;
   static constexpr int kQueries = sizeof(StorageOf<2>) <= kMost ? 2 : 1;
   using Storage = StorageOf<kQueries>;
 
   float results[kResults];
-  // log2 of the sum of exponentials: [0] for this thread's row, [1] for the row 8 below it.
+  // log2 of a row's sum of exponentials; exponent[1] is for the row 8 below this thread's first
+  // row.
   float exponent[2];
 
   // Returns the number of key tiles that the tile of queries at `row` needs.
@@ -185,8 +186,8 @@ struct WgmmaAttention {
     return end <= 0 ? 0 : (end + Keys - 1) / Keys;
   }
 
-  // All threads must call this first. It returns true in the producer, which may then call only
-  // load(), because it gives most of its registers to the consumers.
+  // All threads must call begin() first. begin() returns true in the producer's threads, which may
+  // then call only load(), because the producer gives most of its registers to the consumers.
   CUTE_DEVICE bool begin(Storage& storage) {
     if (threadIdx.x == 0) {
       constexpr int kLoads = Tma ? 1 : 128, kReaders = 4 * Consumers;
@@ -212,7 +213,7 @@ struct WgmmaAttention {
     return false;
   }
 
-  // Consumers must call this last. begin() and attend() leave one arrival in a named barrier, and
+  // Consumers must call end() last. begin() and attend() leave one arrival in a named barrier, and
   // end() completes this barrier.
   CUTE_DEVICE void end() const {
     if (warpgroup() == 0) take_turn();
@@ -242,7 +243,7 @@ struct WgmmaAttention {
     }
   }
 
-  // Loads without TMA. q, k and v are tensors of one head with the axes (row, along).
+  // Loads Q, K and V without TMA. q, k and v are tensors of one head with the axes (row, along).
   template <class Q, class K, class V>
   CUTE_DEVICE void load(Q const& q, K const& k, V const& v, AttentionTile const& tile,
                         Storage& storage) {
@@ -264,7 +265,7 @@ struct WgmmaAttention {
     }
   }
 
-  // Computes the tile and stores it in `results`.
+  // Computes attention for a tile of queries and stores it in `results`.
   template <class Mask>
   CUTE_DEVICE void attend(AttentionTile const& tile, int keys, int diagonal, float scale, bool safe,
                           Mask const& mask, Storage& storage) {
@@ -276,10 +277,10 @@ struct WgmmaAttention {
     cute::clear(sums);
     Softmax softmax{mask_adds_v<Mask> ? kLog2e : scale * kLog2e};
     const int row = tile.row + row_of_thread();
-    // For this thread's row and for the row 8 below it: the first key that must not affect the row.
+    // ends[i] is the first key that must not affect this thread's row `row` (i = 0) or `row` + 8.
     const int ends[2] = {Causal ? cute::min(keys, row + diagonal + 1) : keys,
                          Causal ? cute::min(keys, row + diagonal + 9) : keys};
-    // The first key that must not affect the warpgroup's first row. Tiles before it need no hide().
+    // Tiles of keys before `edge` need no hide(), because all rows of the warpgroup see these keys.
     const int edge = Causal ? cute::min(keys, tile.row + 64 * warpgroup() + diagonal + 1) : keys;
     auto change = [&](int n, auto hides) {
       if constexpr (kMasked) apply<hides.value>(scores, mask, n * Keys, row, scale, keys);
@@ -336,7 +337,7 @@ struct WgmmaAttention {
   }
 
   // Calls f(results, row, column) for every V neighbouring results of a row; V is 1, 2 or kVector.
-  // All threads of a warp must call it. Row 0 is the first row of the tile.
+  // All threads of a warp must call each(). Row 0 is the first row of the tile.
   template <int V, class F>
   CUTE_DEVICE void each(F&& f) const {
     static_assert(V == 1 || V == 2 || (V == 8 && kVector == 8));
@@ -373,18 +374,17 @@ struct WgmmaAttention {
     }
   };
 
-  // The softmax of a thread's two rows. Element i of a register fragment is in row i / 2 % 2.
+  // Softmax processes a thread's two rows. Element i of a register fragment is in row i / 2 % 2.
   struct Softmax {
     float scale;  // score * scale is the exponent to base 2
     float highest[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0}, factor[2] = {0, 0};
 
-    // Replaces scores by 2^(score * scale - maximum), and updates maximum and sum.
+    // Replaces scores by 2^(score * scale - maximum), and updates the running maximum and sum.
     template <class Scores>
     CUTE_DEVICE void update(Scores& scores) {
       CUTE_UNROLL
       for (int r = 0; r < 2; ++r) {
-        // Two partial maxima and two partial sums, so that the latencies of their operations
-        // overlap.
+        // Two partial maxima and two partial sums make the latencies of their operations overlap.
         float mosts[2] = {highest[r], -INFINITY}, sums[2] = {0, 0};
         CUTE_UNROLL
         for (int i = 0; i < kScores; i += 4)
@@ -528,7 +528,7 @@ struct WgmmaAttention {
     }
   }
 
-  Ring<kQueries> queries_;  // this thread's position in each ring of buffers
+  Ring<kQueries> queries_;  // rings hold this thread's positions in the buffers
   Ring<Stages> keys_, values_;
 };
 

@@ -2,7 +2,7 @@
 // Describes the input of a convolution and a tile of its results, and rounds numbers for wgmma.
 //
 // Contract: ConvInput describes the input tensor, and ConvTile one tile of results. conv_term()
-// rounds a number to the type that wgmma multiplies. The function can also split a float into two
+// rounds a number to the type that wgmma multiplies. conv_term() can also split a float into two
 // tf32 terms, high and low.
 //
 // Example: ConvInput<float> input{x, image_stride, channel_stride, channels, {1, h, w}, {0, w, 1}};
@@ -24,17 +24,17 @@ struct ConvInput {
   int size[3], stride[3];
 };
 
-// A tile of results. `channels` is the index of the tile along the group's output channels. For a
-// transposed convolution, `phase` combines the phases of axes 0 and 1: the remainders of the
-// result's position modulo the stride.
+// A ConvTile is a tile of results. `channels` is the index of the tile along the group's output
+// channels. For a transposed convolution, `phase` combines the phases of axes 0 and 1: the
+// remainders of the result's position modulo the stride.
 struct ConvTile {
   int64_t image;
   int group, channels, phase;
-  int first[3];  // position of the first result; in a transposed convolution, divided by the stride
+  int first[3];  // position of the first result; a transposed convolution divides it by the stride
 };
 
-// Selects, for an element type, the type that wgmma multiplies, and rounds to it. For float, this
-// type is tf32.
+// Selects, for an element type, the type that wgmma multiplies (tf32 for float), and rounds to this
+// type.
 template <class Element>
 struct ConvElement {
   using Mma = Element;
@@ -47,7 +47,7 @@ struct ConvElement<float> {
 };
 
 // Returns the high part (term 0) or the low part (term 1) of a float. 16-bit elements have only
-// term 0. If x is NaN, at least one term is NaN.
+// term 0. If x is NaN, at least one of its terms is NaN.
 template <class Element>
 CUTE_DEVICE Element conv_term(float x, int term) {
   if constexpr (cute::is_same_v<Element, float>)

@@ -2,21 +2,23 @@
 // Computes at compile time where a convolution finds its inputs in shared memory, in the layout
 // that wgmma reads.
 //
-// Contract: a tile of results needs a box of inputs, called its patch. The patch consists of
-// planes. A plane has one cell of 16 bytes for each position of the box. A cell holds neighbours
-// along the depth of the product: channels or, with kAlongX, filter taps along the last axis. For
-// each filter tap, eight adjacent results read eight adjacent cells. The inputs for a tap therefore
-// begin at a constant offset in the patch, and the kernel does not copy windows.
+// Contract: a tile of results needs a box of inputs, called its patch. A patch (an input box)
+// consists of planes. A plane has one cell of 16 bytes for each position of the input box. A cell
+// of 16 bytes holds several channels of one position or, with kAlongX, several filter taps along
+// the last axis. For each filter tap, eight adjacent results read eight adjacent 16-byte cells. The
+// inputs for a filter tap therefore begin at a constant offset in the patch, and the kernel does
+// not copy windows.
 //
-// With a stride, the taps that read inputs with the same remainder modulo the stride form a class,
-// and each class has its own box. In a transposed convolution, the results at positions t * stride
-// + f form phase f, and each phase has its own taps.
+// With a stride, the filter taps that read inputs with the same remainder modulo the stride form a
+// class, and each class has its own input box. In a transposed convolution, the results at
+// positions t * stride + f form phase f, and each phase has its own filter taps.
 //
-// The class G describes a convolution: kAlongX; kPlanes, the number of cells along the depth in a
+// The class G describes a convolution: kAlongX; kPlanes, the number of planes of cells in a
 // pipeline stage; kGroup, the number of steps (wgmma instructions) in a stage of weights; tile(i)
-// and axis(i) for the axes 0 to 2. A convolution over fewer axes uses the last ones, and the others
-// have size 1. The number kPlanes must be even unless each phase has several taps. The function
-// conv_steps() pads the steps of each phase to a multiple of kGroup.
+// and axis(i) for the axes 0 to 2. A convolution over one or two axes uses the last axes, and the
+// other axes have size 1. The number kPlanes must be even unless each phase has several filter
+// taps. The function conv_steps() pads the steps (wgmma instructions) of each phase to a multiple
+// of kGroup.
 //
 // Example: constexpr auto steps = cutegen::conv_steps<G>(); steps.first[phase]
 #pragma once
@@ -31,7 +33,7 @@ struct ConvAxis {
   int kernel, stride, padding, dilation;
   bool transposed;
 
-  // The number of taps after which the remainders of their inputs modulo the stride repeat.
+  // Returns the number of taps after which the remainders of their inputs modulo the stride repeat.
   CUTE_HOST_DEVICE constexpr int period() const {
     int a = stride, b = dilation;
     while (b != 0) {
@@ -44,29 +46,28 @@ struct ConvAxis {
   CUTE_HOST_DEVICE constexpr int classes() const {
     return transposed ? 1 : kernel < period() ? kernel : period();
   }
-  // The position of a patch's first input, relative to the tile. For a transposed
-  // convolution, it is chosen so that the smallest result of shift() is 0.
+  // Returns the position of a patch's first input, relative to the tile. In a transposed
+  // convolution, front() makes the smallest result of shift() 0.
   CUTE_HOST_DEVICE constexpr int front() const {
     if (!transposed) return -padding;
     const int behind = (kernel - 1) * dilation - padding;
     return behind >= 0 ? -(behind / stride) : (stride - 1 - behind) / stride;
   }
-  // The number of positions by which a patch is larger than its tile.
+  // Returns the number of positions by which a patch (input box) is larger than its tile.
   CUTE_HOST_DEVICE constexpr int reach() const {
     return transposed ? (padding + stride - 1) / stride - front() : (kernel - 1) * dilation / stride;
   }
-  // The distance from the first input of class 0 to the first input of class `cls`, in input
-  // positions.
+  // Returns the number of input positions between the first inputs of class 0 and of class `cls`.
   CUTE_HOST_DEVICE constexpr int remainder(int cls) const { return cls * dilation % stride; }
   CUTE_HOST_DEVICE constexpr bool belongs(int place, int cls, int phase) const {
     return transposed ? (phase + padding - place * dilation) % stride == 0 : place % period() == cls;
   }
-  // The position in the patch, along this axis, that a tap reads for the first result of a phase.
+  // Returns the position in the patch that a tap reads, on this axis, for a phase's first result.
   CUTE_HOST_DEVICE constexpr int shift(int place, int phase) const {
     return transposed ? (phase + padding - place * dilation) / stride - front()
                       : place * dilation / stride;
   }
-  // The i-th tap, if taps are sorted by the position in the patch that they read.
+  // Returns the i-th tap, if taps are sorted by the position in the patch that they read.
   CUTE_HOST_DEVICE constexpr int ordered(int i) const { return transposed ? kernel - 1 - i : i; }
 };
 
@@ -82,19 +83,20 @@ struct ConvLayout {
   static constexpr int kPhases0 = G::axis(0).phases(), kPhases1 = G::axis(1).phases(),
                        kPhases2 = G::axis(2).phases(), kPhases = kPhases0 * kPhases1 * kPhases2;
   static constexpr int kBox = kSize0 * kSize1 * kSize2;
-  static constexpr int kCells = kClasses0 * kClasses1 * kClasses2 * kBox;  // cells in a plane
+  static constexpr int kCells = kClasses0 * kClasses1 * kClasses2 * kBox;  // cells that a plane has
   static constexpr int kMostSteps =
       (G::kPlanes * kKernel0 * kKernel1 * kKernel2 + kPhases * (2 * G::kGroup - 1)) / 2;
 };
 
-// The steps of each phase. A step is one wgmma instruction, which reads two cells for each result.
+// ConvSteps lists the steps of each phase. A step is one wgmma instruction, which reads two 16-byte
+// cells for each result.
 template <int Most, int Phases>
 struct ConvSteps {
-  // The low half is the offset of the step's first cell, the high half the distance to its second
-  // cell.
+  // The low half of input[i] is the offset of the first cell of step i, the high half the distance
+  // to the second cell.
   uint32_t input[Most] = {};
-  int cell[2 * Most] = {};     // the index of a cell's tap and plane, or -1 if its weights are zero
-  int first[Phases + 1] = {};  // the first step of each phase
+  int cell[2 * Most] = {};     // index of tap and plane, or -1 if the weights are zero
+  int first[Phases + 1] = {};  // first[p] is the first step of phase p
 
   CUTE_HOST_DEVICE constexpr void add(int i, int offset, int place) {
     cell[i] = place;
@@ -102,7 +104,7 @@ struct ConvSteps {
     else input[i / 2] += uint32_t(offset - int(input[i / 2] & 0xffff) - 1) << 16;
   }
   // If a step has only one cell, adds the preceding cell of the patch, with weight zero. The
-  // preceding cell always exists, but the following one may not.
+  // following cell of the patch may not exist, but the preceding cell always does.
   CUTE_HOST_DEVICE constexpr void pad(int i) {
     cell[i] = cell[i - 1];
     cell[i - 1] = -1;
@@ -115,9 +117,9 @@ struct ConvSteps {
   }
 };
 
-// Returns the steps of all phases. Within a phase, the steps are sorted by the positions of their
-// cells in the patch, so the second cell of a step comes after its first. The index of tap and
-// plane in `cell` is ((plane * kKernel0 + k0) * kKernel1 + k1) * kKernel2 + k2.
+// Returns the steps of all phases. Within a phase, conv_steps() sorts the cells by position in the
+// patch, so the second cell of a step comes after its first cell. The index of tap and plane in
+// `cell` is ((plane * kKernel0 + k0) * kKernel1 + k1) * kKernel2 + k2.
 template <class G>
 CUTE_HOST_DEVICE constexpr auto conv_steps() {
   using L = ConvLayout<G>;

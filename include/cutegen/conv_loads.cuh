@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads a patch, the part of the input that a tile of results needs, into shared memory. The
-// producer threads of conv_wgmma.cuh use this file. conv_layout.cuh explains patches, planes, cells
-// and phases.
+// producer threads of conv_wgmma.cuh use this file. The comment at the top of conv_layout.cuh
+// explains patches, planes, cells and phases.
 //
-// Contract: needs sm_90a. ConvShape<G> has the sizes that follow from the layout. ConvLoader copies
-// single elements. ConvRuns copies runs, which are four neighbouring elements of a row. Both
-// classes write zeros outside the input, and round elements to the type that the tensor cores
-// multiply.
+// Contract: needs sm_90a. ConvShape<G> has the sizes that follow from ConvLayout<G>. ConvLoader
+// copies single elements. ConvRuns copies runs, which are four neighbouring elements of a row.
+// ConvLoader and ConvRuns write zeros outside the input, and round elements to the type that the
+// tensor cores multiply.
 //
 // Example: ConvRuns<G> runs(...); see Conv::produce() in conv_wgmma.cuh
 #pragma once
@@ -27,41 +27,41 @@ struct ConvShape : ConvLayout<G> {
   using Element = typename G::Element;
   static constexpr int kConsumers = 2, kFirstProducer = 128 * kConsumers;
   static constexpr int kProducers = 96, kThreads = kFirstProducer + kProducers + 32;
-  static constexpr int kWidth = 16 / sizeof(Element);  // number of elements in a cell
-  static constexpr int kDepth = G::kAlongX ? G::kPlanes : G::kPlanes * kWidth;  // channels in a stage
+  static constexpr int kWidth = 16 / sizeof(Element);  // elements of a 16-byte cell
+  static constexpr int kDepth = G::kAlongX ? G::kPlanes : G::kPlanes * kWidth;  // a stage's channels
   static constexpr bool kWide = G::tile(2) % 64 == 0;
-  static constexpr int kAcross = kWide ? 64 : 8, kDown = 64 / kAcross;  // width and height of a block
+  static constexpr int kAcross = kWide ? 64 : 8, kDown = 64 / kAcross;  // a block's shape
   static constexpr int kBlocksX = G::tile(2) / kAcross, kBlocksY = G::tile(1) / kDown;
   static constexpr int kBlocks = kBlocksX * kBlocksY * G::tile(0) / kConsumers;  // for each consumer
   static constexpr int kResults = kBlocks * L::kPhases2 * G::kTileN / 2;         // for each thread
   static_assert(kBlocks * kConsumers == kBlocksX * kBlocksY * G::tile(0));
   static_assert(kBlocks % kBlocksX == 0 || kBlocksX % kBlocks == 0, "a consumer has whole rows");
   static_assert(kResults <= 128 && G::kTileN % G::kSlice == 0 && G::kSlice % 8 == 0);
-  // The width (kLine) and number (kLines) of the rows of results that a consumer computes.
+  // A consumer warpgroup computes kLines rows of kLine results.
   static constexpr int kLineBlocks = kBlocks < kBlocksX ? kBlocks : kBlocksX;
   static constexpr int kLine = kLineBlocks * kAcross * L::kPhases2;
   static constexpr int kLines = kBlocks / kLineBlocks * kDown, kAll = kLine * kLines;
   static constexpr int kPitch = kAll + 4;
   static constexpr int kCells = (L::kCells + kProducers - 1) / kProducers * kProducers;
-  static constexpr int kTerms = G::kProducts == 3 ? 2 : 1;  // number of tf32 terms per value
-  static constexpr int kStep = 8 * G::kTileN * kTerms;      // size of a step's weights, in floats
-  // The number of floats that a consumer has in shared memory: results that write() moves, then
+  static constexpr int kTerms = G::kProducts == 3 ? 2 : 1;  // a value consists of kTerms terms
+  static constexpr int kStep = 8 * G::kTileN * kTerms;      // a step's weights have kStep floats
+  // A consumer warpgroup has kKept floats in shared memory: results that write() moves, then
   // results of reductions, then values of channels.
   static constexpr int kStaged = G::kSlice * kPitch;
   static constexpr int kChannelPitch =
       G::kChannelValues <= 2 ? G::kChannelValues : (G::kChannelValues + 3) / 4 * 4;
   static constexpr int kKept = kStaged + G::kRowValues * kAll + G::kTileN * kChannelPitch;
-  // kRunsOfLine runs of four elements cover a row of a patch. The first run begins kSkew elements
-  // before the row.
+  // kRunsOfLine runs of four elements cover a row of a patch (input box). The first run of a row
+  // begins kSkew elements before the row.
   static constexpr ConvAxis kLast = G::axis(2);
   static constexpr bool kRuns = G::kAligned && !G::kAlongX && G::tile(2) % 4 == 0 &&
                                 (kLast.transposed || kLast.stride == 1);
   static constexpr int kSkew = (kLast.front() % 4 + 4) % 4, kRunsOfLine = (kSkew + L::kSize2 + 3) / 4;
-  static constexpr int kRunLines = L::kClasses0 * L::kClasses1 * L::kSize0 * L::kSize1;  // rows in a plane
+  static constexpr int kRunLines = L::kClasses0 * L::kClasses1 * L::kSize0 * L::kSize1;  // a plane's rows
   static constexpr int kRunRounds =
       (G::kPlanes * kRunLines * kRunsOfLine + kProducers - 1) / kProducers;
-  // The number of stages that producers copy in advance to `raw`, and the size of each. kRaw is 0
-  // if producers copy single 16-bit elements, because an asynchronous copy moves at least 4 bytes.
+  // Producers copy kRaw stages of kRawCells cells in advance to `raw`. kRaw is 0 if producers copy
+  // single 16-bit elements, because an asynchronous copy moves at least 4 bytes.
   static constexpr int kRaw = kRuns || sizeof(Input) == 4 ? G::kRaw : 0;
   static constexpr int kRawCells = kRuns ? kRunRounds * kProducers * 4 : G::kPlanes * kCells;
   using Run = Pack<Input, 4>;
@@ -72,8 +72,8 @@ struct ConvShape : ConvLayout<G> {
     float weights[G::kWeights][G::kGroup * kStep];
     float results[kConsumers][kKept];
     uint4 raw[kRaw > 0 ? kRaw * kRawCells : 1];
-    int place[kCells];                              // a cell's offset in its channel; -1 if outside
-    uint8_t inside[G::kAlongX ? kCells : 4];        // mask of a cell's elements inside the input
+    int place[kCells];                              // a cell's offset in its channel, or -1
+    uint8_t inside[G::kAlongX ? kCells : 4];        // mask of elements inside the input
     uint64_t patch_full[G::kPatches], patch_empty[G::kPatches];
     uint64_t weights_full[G::kWeights], weights_empty[G::kWeights];
   };
@@ -100,7 +100,7 @@ CUTE_DEVICE void conv_copy(Input const* from, bool inside, T& to) {
                  : "memory");
 }
 
-// Returns the coordinate in the input, along axis i, for position x in the box of class `cls`.
+// Returns the coordinate in the input, along axis i, of position x in the input box of class `cls`.
 template <class G>
 CUTE_DEVICE int conv_input(ConvTile const& tile, int i, int x, int cls) {
   const ConvAxis axis = G::axis(i);
@@ -108,13 +108,13 @@ CUTE_DEVICE int conv_input(ConvTile const& tile, int i, int x, int cls) {
                          : (tile.first[i] + x) * axis.stride + axis.remainder(cls) - axis.padding;
 }
 
-// Loads a patch element by element. Each producer thread loads its own cells.
+// Loads a patch (input box) element by element. Each producer thread loads its own 16-byte cells.
 template <class G>
 class ConvLoader {
   using S = ConvShape<G>;
   using L = ConvLayout<G>;
   using Input = typename S::Input;
-  static constexpr int kEach = S::kCells / S::kProducers;  // cells per plane that a thread loads
+  static constexpr int kEach = S::kCells / S::kProducers;  // a thread loads kEach cells of a plane
   static constexpr int kRound = kEach < 16 / S::kWidth ? kEach : 16 / S::kWidth;
   static constexpr int kRounds = (kEach + kRound - 1) / kRound;
   using Values = Input[kRound][S::kWidth];
@@ -147,8 +147,8 @@ class ConvLoader {
     }
   }
 
-  // Starts to copy one stage to buffer number `slot` of Storage::raw. The same thread must convert
-  // it later.
+  // Starts to copy one stage to buffer number `slot` of Storage::raw. The thread that copies an
+  // element must also convert it.
   CUTE_DEVICE void start(int first, int slot) const {
     for (int plane = 0; plane < G::kPlanes; ++plane) {
 #pragma unroll 4
@@ -160,7 +160,7 @@ class ConvLoader {
     cute::cp_async_fence();
   }
 
-  // Converts the stage in buffer number `slot`. Its copies must have arrived.
+  // Converts the stage in buffer number `slot`. The copies to this buffer must have arrived.
   static CUTE_DEVICE void convert(int slot, int thread, typename S::Storage& storage,
                                   uint4 (&to)[S::kTerms][G::kPlanes][L::kCells]) {
     for (int plane = 0; plane < G::kPlanes; ++plane) {
@@ -175,7 +175,7 @@ class ConvLoader {
   }
 
  private:
-  static constexpr int kStep = G::kAlongX ? 1 : S::kWidth;  // number of channels in a plane
+  static constexpr int kStep = G::kAlongX ? 1 : S::kWidth;  // a plane has kStep channels
 
   static CUTE_DEVICE Input& raw(typename S::Storage& storage, int slot, int plane, int i, int v,
                                 int thread) {
@@ -264,9 +264,9 @@ class ConvLoader {
   typename S::Storage& storage_;
 };
 
-// Loads a patch in runs of four neighbouring elements of a row. A thread loads a run for all
-// channels of a cell, so that it holds four whole cells. The producer threads divide the runs of
-// all planes among themselves.
+// Loads a patch (the input box of a tile) in runs of four neighbouring elements of a row. A thread
+// loads a run for all channels of a cell, so that the thread holds four whole cells. The producer
+// threads divide the runs of all planes among themselves.
 template <class G>
 class ConvRuns {
   using S = ConvShape<G>;
@@ -275,7 +275,7 @@ class ConvRuns {
   using Run = typename S::Run;
   static constexpr int kRuns = S::kRunLines * S::kRunsOfLine, kAll = G::kPlanes * kRuns;
   static constexpr int kRounds = S::kRunRounds;
-  static constexpr int kAhead = 2;  // number of rounds that a thread loads in advance
+  static constexpr int kAhead = 2;  // a thread loads kAhead rounds in advance
 
  public:
   CUTE_DEVICE ConvRuns(ConvInput<Input> const& input, ConvTile const& tile, int thread,
@@ -302,8 +302,8 @@ class ConvRuns {
     }
   }
 
-  // Starts to copy one stage to buffer number `slot` of Storage::raw. The same thread must convert
-  // it later; the copies then need no barrier.
+  // Starts to copy one stage to buffer number `slot` of Storage::raw. The thread that copies a run
+  // must also convert it; the copies then need no barrier.
   CUTE_DEVICE void start(int first, int slot) const {
     for (int round = 0; round < kRounds; ++round) {
       const int at = round * S::kProducers + thread_;
@@ -319,7 +319,7 @@ class ConvRuns {
     cute::cp_async_fence();
   }
 
-  // Converts the stage in buffer number `slot`. Its copies must have arrived.
+  // Converts the stage in buffer number `slot`. The copies to this buffer must have arrived.
   static CUTE_DEVICE void convert(int slot, int thread, typename S::Storage& storage,
                                   uint4 (&to)[S::kTerms][G::kPlanes][L::kCells]) {
     for (int round = 0; round < kRounds; ++round) {
@@ -339,7 +339,7 @@ class ConvRuns {
   static CUTE_DEVICE void sync() { asm volatile("bar.sync 3, %0;" ::"n"(S::kProducers) : "memory"); }
 
   // Returns the offset of a run in its channel, or -1 if the run lies outside the input. No run
-  // lies partly outside.
+  // lies partly outside the input.
   CUTE_DEVICE int place(ConvTile const& tile, int run) const {
     const int line = run / S::kRunsOfLine, box = line / (L::kSize0 * L::kSize1);
     const int x0 = line / L::kSize1 % L::kSize0, x1 = line % L::kSize1;

@@ -2,60 +2,63 @@
 // Convolution on Hopper's tensor cores without copied windows (no im2col): for each filter tap,
 // wgmma reads the inputs directly from a box of the input (the patch) in shared memory.
 //
-// Contract: needs sm_90a. A CTA computes tiles of G::tile(0) x tile(1) x tile(2) positions and
-// G::kTileN output channels; in a transposed convolution, the positions of one phase
-// (conv_layout.cuh). Three warps, the producers, load a patch into shared memory and round it to
-// Element. A fourth warp copies the weights, which pack_weights() has put in the order of the wgmma
-// instructions. Two warpgroups, the consumers, multiply. A wgmma instruction computes 64 positions:
-// a row of 64, or 8 rows of 8. Sums are floats. Producers read four elements at a time if kAligned
-// is set and neighbours in a row are also neighbours in the patch; otherwise they read single
-// elements.
+// Contract: this header needs sm_90a. A CTA computes tiles of G::tile(0) x tile(1) x tile(2)
+// positions and G::kTileN output channels; in a transposed convolution, a tile has positions of
+// only one phase (conv_layout.cuh). Three warps, the producers, load the input box of a tile (the
+// patch) into shared memory and round its elements to Element. A fourth warp copies the weights,
+// which pack_weights() has put in the order of the wgmma instructions. Two consumer warpgroups
+// multiply. A wgmma instruction computes 64 positions: a row of 64, or 8 rows of 8. Sums are
+// floats. Producers read four elements at a time if kAligned is set and neighbours in a row are
+// also neighbours in the patch; otherwise they read single elements.
 //
-// With kProducts = 3, the kernel keeps float32 precision. It splits each float into two tf32 terms,
-// high and low, and adds low * high + high * low + high * high. Tensor cores truncate sums instead
-// of rounding them. Therefore each stage of weights starts from zero, and the CUDA cores add the
-// sums of all stages.
+// With kProducts = 3, the kernel keeps float32 precision. With kProducts = 3, the kernel splits
+// each float into two tf32 terms, high and low, and adds low * high + high * low + high * high.
+// Because tensor cores truncate sums instead of rounding them, the sums of each stage of weights
+// start from zero, and the CUDA cores add the sums of all stages.
 //
-// G has the members that conv_layout.cuh lists, and these:
-// - Input is the type in memory. Element is the type to multiply: float (as tf32), half_t or
-//   bfloat16_t.
+// G has the members that conv_layout.cuh lists, and the following ones:
+// - Input is the input's type in memory. Element is the type to multiply: float (as tf32), half_t
+//   or bfloat16_t.
 // - kProducts is the number of products for each multiplication: 1, or 3 for floats.
 // - kAligned is true if rows, channels and images begin at multiples of 4 elements, and row lengths
 //   are multiples of 4.
 // - kTileN is the number of output channels of a tile, kResident the number of CTAs on an SM.
 // - kPatches and kWeights are the numbers of pipeline stages for patches and for weights.
-// - kRaw is the number of stages that producers copy in advance to shared memory. If it is 0, they
-//   load into registers.
+// - kRaw is the number of stages that producers copy in advance to shared memory. If kRaw is 0, the
+//   producers load the input into registers.
 // - kTogether is the number of channels, 2 to 16, whose epilogues overlap.
 // - kSlice is the number of channels that write() moves through shared memory at a time.
 // - kRowValues is the number of floats that reduce() keeps for each position, often 0.
 // - kChannelValues is the number of floats that each_channel() keeps for each channel, often 0.
 // - kKernelX and kDilationX are the kernel's size and dilation along the last axis.
 //
-// After consume(), all consumer threads call those of the functions below that the epilogue needs.
-// Channel 0 is the first channel of the tile. `at` is the value that place(x0, x1, x2, row)
-// returned for a position: x0 to x2 are relative to the tile's first position (x2 counts the
-// results of all phases), and `row` is the index among the consumer's positions. Neighbouring
-// threads have neighbouring positions. Some positions may lie outside the result.
-// - repair(f) replaces sums that are NaN or tiny by f(channel, x0, x1, x2). Call it first if
+// After consume(), all consumer threads call the following functions as the epilogue needs them.
+// For these functions (repair(), reduce(), write(), ...), channel 0 is the first channel of the
+// tile. `at` is the value that place(x0, x1, x2, row) returned for a position: x0 to x2 are
+// relative to the tile's first position (x2 counts the results of all phases), and `row` is the
+// index among the consumer's positions. Neighbouring threads have neighbouring positions. Some
+// positions of a tile may lie outside the result.
+// - repair(f) replaces sums that are NaN or tiny by f(channel, x0, x1, x2). Call repair() first if
 //   kAlongX is set or if kGroup does not divide the steps of each phase, because some weights are
-//   then zero, and zero times an infinite input is NaN. Also call it if kProducts is 3: the low
-//   term of an infinite number is NaN, and the tensor cores ignore the low term of a subnormal
-//   number.
+//   then zero, and zero times an infinite input is NaN. Also call repair() if kProducts is 3,
+//   because the low term of an infinite number is NaN, and the tensor cores ignore the low term of
+//   a subnormal number.
 // - reduce<Accumulator, Replaces>(storage, k, channels, place, read, value) computes reduction
 //   number k over the first `channels` channels, which must all be in this tile. For each position,
 //   an Accumulator (reduce.cuh) adds value(sum, rows, channel, at) of each channel in a fixed
 //   order. `rows` is read(at), which reduce() calls once for each position. If Replaces is true,
-//   the values replace the sums. Afterwards, row(storage, k, row) returns the result.
-// - each_channel(storage, tile, f) stores f(channel), a ChannelValues, until `tile` changes. It
-//   also calls f for channels beyond the result. channel(storage, channel) returns the stored
-//   value.
+//   the results of value() replace the sums. After reduce(), row(storage, k, row) returns the
+//   result of reduction number k.
+// - each_channel(storage, tile, f) stores f(channel), a ChannelValues, until `tile` changes.
+//   each_channel() also calls f for channels beyond the result. channel(storage, channel) returns
+//   the value that each_channel() stored.
 // - write(storage, place, read, value, store) calls store(value(sum, read(channel, at), channel,
-//   at), channel, at) for each result. It calls place() once for several channels, so compute there
-//   everything that does not depend on the channel. For kTogether channels, it calls first read(),
-//   then value(), and then store(). It calls read() and value() also for positions outside the
-//   result. This order hides latencies if read() does all loads from DRAM and value() does not
-//   branch. Results pass through shared memory, kSlice channels at a time.
+//   at), channel, at) for each result. write() calls place() once for several channels, so place()
+//   should compute everything that does not depend on the channel. write() processes kTogether
+//   channels at a time: first read() for all of them, then value(), and then store(). The order of
+//   these calls hides latencies if read() does all loads from DRAM and value() does not branch.
+//   write() calls read() and value() also for positions outside the result. Results pass through
+//   shared memory, kSlice channels at a time.
 //
 // Example: Conv<G> conv; conv.begin(storage, steps, stages, 1);
 //          if (conv.produces()) {
@@ -101,11 +104,11 @@ struct Conv : ConvShape<G> {
       cute::Shape<cute::Int<kPart>, cute::Int<kSums>>{}));
   using Partial = decltype(cute::make_tensor<float>(
       cute::Shape<cute::Int<kPart>, cute::Int<S::kBlocks>>{}));
-  Sums sums;  // this thread's sums; axis 1 is the block of 64 positions and the phase
+  Sums sums;  // a thread's sums; axis 1 counts blocks of 64 positions and phases
 
-  // All threads must call it first. `sets` is the number of different weight sets: groups * tiles
-  // along the output channels * phases of axes 0 and 1. If there is only one set and it has at most
-  // kWeights stages, it stays in shared memory.
+  // All threads must call begin() first. `sets` is the number of different weight sets: groups *
+  // tiles along the output channels * phases of axes 0 and 1. If `sets` is 1 and the weights fit in
+  // kWeights stages, the weights stay in shared memory.
   template <class Steps>
   CUTE_DEVICE void begin(Storage& storage, Steps const& steps, int stages, int sets) {
     keeps_weights_ =
@@ -126,12 +129,12 @@ struct Conv : ConvShape<G> {
 
   // Returns whether this thread is a producer. Producers and consumers have separate loops over the
   // tiles, so that neither needs registers for the other's code. The kernel does not use
-  // setmaxnreg, because 168 registers suffice for 128 results, and in our experiments ptxas 13.0
-  // spilled or ignored it.
+  // setmaxnreg: 168 registers suffice for 128 results, and ptxas 13.0 spilled or ignored setmaxnreg
+  // when we tried it.
   static CUTE_DEVICE bool produces() { return threadIdx.x >= S::kFirstProducer; }
 
   // Loads the inputs and weights of a tile. Producers may already load the next tile while the
-  // consumers multiply this one.
+  // consumers still multiply the current one.
   template <class Steps>
   CUTE_DEVICE void produce(ConvInput<typename S::Input> const& input, float const* packed,
                            Steps const& steps, ConvTile const& tile, Storage& storage) {
@@ -145,7 +148,7 @@ struct Conv : ConvShape<G> {
     has_weights_ = true;
   }
 
-  // Producers must call it after their last tile. It converts the stages that they copied in
+  // Producers must call end() after their last tile. end() converts the stages that they copied in
   // advance.
   CUTE_DEVICE void end(Storage& storage) {
     if constexpr (S::kRaw > 0)
@@ -153,14 +156,14 @@ struct Conv : ConvShape<G> {
         while (started_ > 0) convert<0>(storage);
   }
 
-  // Consumers call it to multiply a tile. The results are in `sums`.
+  // Consumers call consume() to multiply a tile. consume() leaves the results in `sums`.
   template <class Steps>
   CUTE_DEVICE void consume(ConvInput<typename S::Input> const& input, Steps const& steps,
                            ConvTile const& tile, Storage& storage) {
     const int stages = (input.channels + S::kDepth - 1) / S::kDepth, phase = tile.phase;
     cute::clear(sums);
     if (keeps_weights_) weight_ = weight_phase_ = 0;
-    uint64_t *weights = nullptr, *patch = nullptr;  // barriers of stages that a wgmma still reads
+    uint64_t *weights = nullptr, *patch = nullptr;  // stages that a wgmma still reads
     for (int stage = 0; stage < stages; ++stage) {
       cute::wait_barrier(storage.patch_full[patch_], patch_phase_);
       CUTE_UNROLL
@@ -180,7 +183,7 @@ struct Conv : ConvShape<G> {
           next_weights();
         }
       }
-      release(patch);  // if this stage had no steps, releases the previous stage
+      release(patch);  // releases the previous stage if this stage had no steps
       patch = &storage.patch_empty[patch_];
       next_patch();
     }
@@ -196,7 +199,7 @@ struct Conv : ConvShape<G> {
     CUTE_UNROLL
     for (int i = 0; i < kPart * kSums; ++i) any |= lost(sums(i));
     if (!any) return;
-    for (int i = 0; i < kPart * kSums; ++i) {  // this loop is not unrolled, because it rarely runs
+    for (int i = 0; i < kPart * kSums; ++i) {  // we do not unroll this loop, because it rarely runs
       float sum = 0;
       CUTE_UNROLL
       for (int j = 0; j < kPart * kSums; ++j) sum = i == j ? sums(j) : sum;
@@ -209,24 +212,24 @@ struct Conv : ConvShape<G> {
     }
   }
 
-  // Reduces over the first `channels` channels. Four lanes share a position; each adds a quarter of
-  // the channels, in a fixed order.
+  // Reduces over the first `channels` channels. Four lanes share a position; each lane adds a
+  // quarter of the channels, in a fixed order.
   template <class Accumulator, bool Replaces, class P, class R, class V>
   CUTE_DEVICE void reduce(Storage& storage, int k, int channels, P&& place, R&& read, V&& value) {
-    // The number of positions that this thread shares with three other lanes.
+    // This thread shares kPlaces positions with three other lanes.
     constexpr int kPlaces = 2 * kSums;
     const int consumer = threadIdx.x / 128, thread = threadIdx.x % 128;
     auto const at = [&](int i) {
       return call([&](int row, int x0, int x1, int x2) { return place(x0, x1, x2, row); },
                   line_place(i / 2, i % 2, thread));
     };
-    sync(consumer);  // all threads have read the results of the previous tile
+    sync(consumer);  // now all threads have read the previous tile's results
     Accumulator parts[kPlaces];
     decltype(read(at(0))) rows[kPlaces];
     CUTE_UNROLL
     for (int i = 0; i < kPlaces; ++i) rows[i] = read(at(i));
     CUTE_UNROLL
-    // Each iteration adds one channel. This thread has kPlaces results of it.
+    // Each iteration adds one channel, for which this thread has kPlaces results.
     for (int pair = 0; pair < kPart / 2; ++pair) {
       const int channel = pair / 2 * 8 + thread % 4 * 2 + pair % 2, nearest = min(channel, channels - 1);
       CUTE_UNROLL
@@ -234,7 +237,7 @@ struct Conv : ConvShape<G> {
         float& sum = sums(pair / 2 * 4 + i % 2 * 2 + pair % 2, i / 2);
         float const taken = value(sum, rows[i], nearest, at(i));
         if constexpr (Replaces) sum = taken;
-        // This is a select instead of a branch, so that the reads of several channels overlap.
+        // A select instead of a branch lets the reads of several channels overlap.
         parts[i].add(channel < channels ? taken : Accumulator().value());
       }
     }
@@ -243,14 +246,14 @@ struct Conv : ConvShape<G> {
       combine_warp<4>(parts[i]);
       if (thread % 4 == 0) rows_of(storage, k)[line_place(i / 2, i % 2, thread)] = parts[i].value();
     }
-    __syncwarp();  // later reductions read these values in the same warp
+    __syncwarp();  // later reductions of this warp read the stored values
   }
 
-  // Returns the result of reduction number k for a position. Use it in read() of later reductions,
-  // in each_place() and in write().
+  // Returns the result of reduction number k for a position. Call row() in read() of later
+  // reductions, in each_place() and in write().
   static CUTE_DEVICE float row(Storage& storage, int k, int row) { return rows_of(storage, k)[row]; }
 
-  // The values of one channel that the epilogue needs.
+  // ChannelValues holds the values of one channel that the epilogue needs.
   using ChannelValues = Pack<float, S::kChannelPitch == 0 ? 1 : S::kChannelPitch>;
 
   // Stores f(channel) for the channels of a tile. Does nothing if `tile` is the same as in the
@@ -269,8 +272,8 @@ struct Conv : ConvShape<G> {
     return channels_of(storage)[c];
   }
 
-  // Calls f(place(x0, x1, x2, row)) once for each position. Use it if all channels of a position
-  // share one result.
+  // Calls f(place(x0, x1, x2, row)) once for each position. Use each_place() if all channels of a
+  // position share one result.
   template <class P, class F>
   CUTE_DEVICE void each_place(P&& place, F&& f) const {
     sync(threadIdx.x / 128);
@@ -288,8 +291,8 @@ struct Conv : ConvShape<G> {
     const int consumer = threadIdx.x / 128, thread = threadIdx.x % 128;
     float* shared = storage.results[consumer];
     constexpr int kAcross = S::kAll % 128 == 0 ? 128 : 64;
-    constexpr int kRows = 128 / kAcross;  // number of channels that the threads write at a time
-    constexpr int kChannels = G::kSlice / kRows;  // a slice's channels that a thread writes
+    constexpr int kRows = 128 / kAcross;  // the threads write kRows channels at a time
+    constexpr int kChannels = G::kSlice / kRows;  // a thread writes kChannels channels of a slice
     constexpr int kTogether = cute::min(G::kTogether, kChannels);
     const int row = thread / kAcross;
     CUTE_UNROLL
@@ -310,8 +313,7 @@ struct Conv : ConvShape<G> {
         const int e = first + thread % kAcross;
         auto const at =
             call([&](int row, int x0, int x1, int x2) { return place(x0, x1, x2, row); }, e);
-        // This loop is not unrolled, because the code of a long epilogue would exceed the
-        // instruction cache.
+        // We do not unroll this loop, because a long epilogue would exceed the instruction cache.
         CUTE_NO_UNROLL
         for (int i = 0; i < kChannels; i += kTogether)
           finish<kTogether>([&](int j) { return shared[((i + j) * kRows + row) * S::kPitch + e]; },
@@ -321,8 +323,8 @@ struct Conv : ConvShape<G> {
   }
 
  private:
-  // Writes kTogether channels of one position: first all calls of read(), then value(), then
-  // store().
+  // Writes kTogether channels of one position: finish() first makes all calls of read(), then of
+  // value(), then of store().
   template <int kTogether, class T, class C, class A, class R, class V, class F>
   static CUTE_DEVICE void finish(T&& sum, C&& channel, A const& at, R&& read, V&& value, F&& store) {
     decltype(read(0, at)) more[kTogether];
@@ -340,14 +342,14 @@ struct Conv : ConvShape<G> {
   }
 
   // Returns the offset in shared memory of result i (0 to 3) of a thread for eight channels. The
-  // order is channel, then position.
+  // results lie in the order channel, then position.
   static CUTE_DEVICE int staged(int sum, int i, int thread) {
     return (thread % 4 * 2 + i % 2) * S::kPitch + line_place(sum, i / 2, thread);
   }
 
-  // Each four results of a thread are two channels of two positions. Returns the index of the
-  // position of results 0 and 1 (half 0) or of results 2 and 3 (half 1) among the consumer's
-  // positions.
+  // Every four results of a thread belong to two channels of two positions. Returns the index,
+  // among the consumer's positions, of the position of results 0 and 1 (half 0) or 2 and 3 (half
+  // 1).
   static CUTE_DEVICE int line_place(int sum, int half, int thread) {
     const int block = sum / L::kPhases2, phase = sum % L::kPhases2, run = thread / 32 * 2 + half;
     const int down = block / S::kLineBlocks * S::kDown + (S::kWide ? 0 : run),
@@ -434,7 +436,7 @@ struct Conv : ConvShape<G> {
     if (threadIdx.x % 32 == 0) cute::arrive_barrier(*empty);
   }
 
-  // Multiplies with a stage of weights, starting from sums of zero, and adds these sums to `sums`.
+  // Multiplies with a stage of weights, starting from zero, and adds the new sums to `sums`.
   template <class Steps>
   CUTE_DEVICE void promote(Steps const& steps, int first, Storage& storage, int phase) {
     Partial partial;
@@ -486,18 +488,19 @@ struct Conv : ConvShape<G> {
     cute::warpgroup_commit_batch();
   }
 
-  // Returns the offset of a block in its box, in cells.
+  // Returns the offset of a block in its input box, in 16-byte cells.
   static CUTE_DEVICE int origin(int block) {
     const int x = block % S::kBlocksX * S::kAcross, y = block / S::kBlocksX % S::kBlocksY * S::kDown,
               z = block / (S::kBlocksX * S::kBlocksY);
     return (z * L::kSize1 + y) * L::kSize2 + x;
   }
-  // Returns the distance from the cells of eight positions to those of the next eight, in cells.
+  // Returns the distance from the cells of eight positions to the cells of the next eight, in
+  // cells.
   static constexpr CUTE_DEVICE int rows() { return S::kWide ? 8 : L::kSize2; }
 
-  // Returns the descriptor of an operand without swizzle. All arguments count units of 16 bytes.
-  // The low half of `start` is the address, the high half the distance between the two cells of a
-  // step. `distance` is the distance from eight rows to the next eight.
+  // Returns the descriptor of an operand without swizzle. All arguments of operand() count units of
+  // 16 bytes. The low half of `start` is the address, the high half the distance between the two
+  // cells of a step. `distance` is the distance from eight rows to the next eight.
   static CUTE_DEVICE auto operand(uint32_t start, uint32_t distance) {
     cute::GmmaDescriptor descriptor;
     descriptor.desc_ = uint64_t(distance) << 32 | start;
@@ -513,7 +516,7 @@ struct Conv : ConvShape<G> {
   }
 
   int patch_ = 0, patch_phase_ = 0, weight_ = 0, weight_phase_ = 0;  // positions in the rings
-  int raw_ = 0, started_ = 0;  // next buffer of Storage::raw; number of unconverted stages
+  int raw_ = 0, started_ = 0;  // next buffer of Storage::raw; unconverted stages
   int kept_tile_ = -1;
   bool keeps_weights_ = false, has_weights_ = false;
 };
@@ -536,7 +539,7 @@ CUTE_DEVICE float conv_once(ConvInput<typename G::Input> const& input, int64_t i
   using Round = ConvElement<typename G::Element>;
   typename G::Input const* from = input.data + image * input.image_stride +
                                   int64_t(group) * input.channels * input.channel_stride;
-  auto source = [](int axis, int y, int tap) {  // returns the input position, or -1 if none
+  auto source = [](int axis, int y, int tap) {  // returns an input position or -1
     const ConvAxis a = G::axis(axis);
     const int distance = tap * (axis == 2 ? G::kDilationX : a.dilation);
     if (!a.transposed) return y * a.stride - a.padding + distance;
@@ -563,8 +566,8 @@ CUTE_DEVICE float conv_once(ConvInput<typename G::Input> const& input, int64_t i
 }
 
 // Returns element `index` of the packed weights. The function weight(group, channel out, channel
-// in, k0, k1, k2) must return an unpacked weight. The packed order is group, tile of channels,
-// stage of the depth, step, term, cell, channel, element of the cell.
+// in, k0, k1, k2) must return an unpacked weight. The order of the packed weights is group, tile of
+// channels, stage of the depth, step, term, cell, channel, element of the cell.
 template <class G, class Steps, class F>
 CUTE_DEVICE typename G::Element pack_weights(Steps const& steps, int64_t index, int tiles,
                                              int stages, int channels_out, int channels_in,

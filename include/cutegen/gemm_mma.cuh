@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix product on the tensor cores (sm_80 atoms): C(m, n) = sum over k of A(m, k) * B(n, k).
 //
-// Contract: MmaGemm has the same functions as SimtGemm (gemm_simt.cuh). It multiplies values of
-// type Element (tfloat32_t, half_t or bfloat16_t) and adds products in float. If neither operand
+// Contract: MmaGemm has the same functions as SimtGemm (gemm_simt.cuh). MmaGemm multiplies values
+// of type Element (tfloat32_t, half_t or bfloat16_t) and adds products in float. If neither operand
 // needs a conversion to Element and Stages > 2, asynchronous copies load Stages - 1 tiles in
-// advance. Otherwise the threads load the next tile into registers and convert it. A tile has the
-// same memory order in shared memory as in global memory. A swizzle avoids bank conflicts in both
-// possible orders.
+// advance; otherwise the threads load the next tile into registers and convert it. A tile has the
+// same memory order in shared memory as in global memory. A swizzle avoids bank conflicts whether a
+// tile is contiguous along its rows or along k.
 //
 // Example: Gemm gemm; gemm.run(A, B, tile, 0, tiles, storage);
 //          gemm.each<2>(tile, [&](float const (&c)[2], int m, int n) { ... });
@@ -32,10 +32,11 @@ struct MmaOf<cute::bfloat16_t> {
   using Op = cute::SM80_16x8x16_F32BF16BF16F32_TN;
 };
 
-// Tiles of Rows x Depth in shared memory. If the tile is contiguous along the depth, a warp reads
-// 16 bytes from each of eight rows at a time. Otherwise it reads eight neighbouring elements from
-// each of four or eight lines. The swizzle avoids bank conflicts in both cases. Its pattern repeats
-// after kRowPeriod rows and kDepthPeriod depth elements, so whole periods are constant offsets.
+// A SwizzledTile holds tiles of Rows x Depth in shared memory. If a tile is contiguous along k, a
+// warp reads 16 bytes from each of eight rows at a time; otherwise it reads eight neighbouring
+// elements from each of four or eight lines. The swizzle avoids bank conflicts in both memory
+// orders. The swizzle pattern repeats after kRowPeriod rows and kDepthPeriod elements along k, so a
+// whole period is a constant offset.
 template <class Element, int Rows, int Depth, int Stages, bool AlongDepth>
 struct SwizzledTile {
   static constexpr int kRows = Rows, kDepth = Depth, kElements = Rows * Depth * Stages;
@@ -65,14 +66,14 @@ template <class Element, class TA, class TB, int TileM, int TileN, int TileK, in
           int Stages, int VectorA, int VectorB, bool DepthA, bool DepthB>
 struct MmaGemm {
   using Op = typename MmaOf<Element>::Op;
-  // The warps cover the tile in 2 rows (in 1 row if there are fewer than 128 threads). In each row,
-  // neighbouring warps compute neighbouring blocks of 16 x 8 results.
+  // The warps cover the tile in 2 rows (in 1 row if the CTA has fewer than 128 threads). In each
+  // row of warps, neighbouring warps compute neighbouring blocks of 16 x 8 results.
   static constexpr int kDown = Threads >= 128 ? 2 : 1, kAcross = Threads / 32 / kDown;
   using Mma =
       cute::TiledMMA<cute::MMA_Atom<Op>,
                      cute::Layout<cute::Shape<cute::Int<kDown>, cute::Int<kAcross>, cute::_1>>>;
   static constexpr int kBlocksM = TileM / (16 * kDown), kBlocksN = TileN / (8 * kAcross);
-  static constexpr int kEight = 16 / sizeof(Element);  // half of an instruction's depth, in elements
+  static constexpr int kEight = 16 / sizeof(Element);  // half of an instruction's size along k
   static_assert(TileM % (16 * kDown) == 0 && TileN % (16 * kAcross) == 0 &&
                 TileK % (2 * kEight) == 0);
 
@@ -86,7 +87,7 @@ struct MmaGemm {
     alignas(128) Element b[SharedB::kElements];
   };
 
-  // True if an asynchronous copy, which moves 4, 8 or 16 bytes, can load vectors of type T.
+  // kAsIs is true if an asynchronous copy of 4, 8 or 16 bytes can load vectors of type T.
   template <class T, int Vector>
   static constexpr bool kAsIs =
       (cute::is_same_v<T, Element> ||
@@ -160,9 +161,9 @@ struct MmaGemm {
                              cute::Layout<cute::Shape<cute::Int<Values>, cute::Int<Blocks>>>{});
   }
 
-  // Reads four blocks of eight rows and kEight depth elements each. Two of the blocks lie `step`
-  // rows below the others. Lanes 8i to 8i + 7 pass the addresses of block i to the instruction;
-  // `down` and `deep` (0 or 1) are the row and depth position of this lane's block.
+  // Reads four blocks of eight rows and kEight elements along k. Two of the four blocks lie `step`
+  // rows below the other two. Lanes 8i to 8i + 7 pass the addresses of block i to the instruction;
+  // `down` and `deep` (0 or 1) are the position of this lane's block along the rows and along k.
   template <class Shared, bool Along>
   static CUTE_DEVICE void read(Element const* shared, int row, int more_rows, int step, int down,
                                int deep, int k, int stage, uint32_t (&to)[4]) {
@@ -178,7 +179,7 @@ struct MmaGemm {
       cute::SM75_U16x8_LDSM_T::copy(*reinterpret_cast<Four const*>(from), to[0], to[1], to[2],
                                     to[3]);
     } else {                              // ldmatrix can transpose only 16-bit elements
-      const bool down_first = step == 8;  // operand A: block 1 is below block 0, not deeper
+      const bool down_first = step == 8;  // in A, block 1 lies below block 0
       CUTE_UNROLL
       for (int block = 0; block < 4; ++block) {
         const int rows = down_first ? block % 2 : block / 2;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix product in float32 on the CUDA cores: C(m, n) = sum over k of A(m, k) * B(n, k).
 //
-// Contract: one CTA computes a tile of TileM x TileN results; run() adds the products of the depth
-// tiles [first, last). Sizes are arbitrary. If both operands are float and Stages > 1, asynchronous
-// copies load Stages - 1 tiles in advance. Otherwise the threads load the next tile into registers
-// and convert it. A thread holds blocks of 4 x 4 results.
+// Contract: one CTA computes a tile of TileM x TileN results; run() adds the products of the tiles
+// [first, last) along k. Sizes are arbitrary. If both operands are float and Stages > 1,
+// asynchronous copies load Stages - 1 tiles in advance; otherwise the threads load the next tile
+// into registers and convert it. A thread holds blocks of 4 x 4 results.
 //
 // Example: Gemm gemm; gemm.run(A, B, tile, 0, tiles, storage);
 //          gemm.each<4>(tile, [&](float const (&c)[4], int m, int n) { ... });
@@ -14,9 +14,9 @@
 
 namespace cutegen {
 
-// A tile in shared memory in which the elements of neighbouring rows are contiguous. If the loader
-// transposes the tile (Turned), neighbouring threads write to addresses that are kLine words apart.
-// Four words of padding then avoid bank conflicts.
+// In a PaddedTile in shared memory, the elements of neighbouring rows are contiguous. If the loader
+// transposes the tile (Turned), neighbouring threads write to addresses that are kLine words apart,
+// and four words of padding avoid bank conflicts.
 template <int Rows, int Depth, int Stages, bool Turned>
 struct PaddedTile {
   static constexpr int kRows = Rows, kDepth = Depth, kLine = Rows + 4 * Turned;
@@ -32,8 +32,8 @@ struct PaddedTile {
 template <class TA, class TB, int TileM, int TileN, int TileK, int Threads, int Stages, int VectorA,
           int VectorB, bool DepthA, bool DepthB>
 struct SimtGemm {
-  // The 32 lanes of a warp cover 8 x 4 blocks of results. This arrangement needs few reads of
-  // shared memory and has no bank conflicts.
+  // The 32 lanes of a warp cover 8 x 4 blocks of results. An arrangement of 8 x 4 needs few reads
+  // of shared memory and has no bank conflicts.
   static constexpr int kAcross = TileN / 4 < 16 ? TileN / 4 : 16, kDown = Threads / kAcross;
   static constexpr int kBlocksM = TileM / (4 * kDown), kBlocksN = TileN / (4 * kAcross);
   static_assert(TileM % (4 * kDown) == 0 && TileN % (4 * kAcross) == 0 && kDown % 8 == 0);
@@ -51,8 +51,8 @@ struct SimtGemm {
   struct alignas(16) Storage {
     float a[SharedA::kElements], b[SharedB::kElements];
   };
-  // An asynchronous copy cannot separate the elements of a vector. If it transposes a tile, each
-  // copy therefore moves a single element.
+  // An asynchronous copy cannot separate the elements of a vector. If asynchronous copies transpose
+  // a tile, each copy therefore moves a single element.
   static constexpr bool kAsync =
       Stages > 1 && cute::is_same_v<TA, float> && cute::is_same_v<TB, float>;
   static constexpr int kVectorA = kAsync && DepthA ? 1 : VectorA;
@@ -105,7 +105,7 @@ struct SimtGemm {
     }
   }
 
-  // Reads blocks of four neighbouring floats. The blocks lie `step` floats apart.
+  // Reads blocks of four neighbouring floats, which lie `step` floats apart.
   template <class To>
   static CUTE_DEVICE void read(float const* from, int step, To& to) {
     CUTE_UNROLL

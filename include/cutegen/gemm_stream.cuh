@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix product for few rows m, limited by the reads of the weights: C(m, n) = sum over k of
-// A(m, k) * W(n, k).
+// Matrix product for few rows m, whose speed depends on reading the weights: C(m, n) = sum over k
+// of A(m, k) * W(n, k).
 //
 // Contract: W is contiguous along k, with 16-bit, 8-bit or 4-bit elements. A thread reads 16 bytes
-// of W (a segment) at a time, converts them to Element in registers, and multiplies them there by
-// mma.sync. The kernel reads each weight once. Only A passes through shared memory. A CTA computes
-// TileM x TileN results, and its warps divide the rows of W and the depth. Each weight stands for
-// (w - zero) * scale; `scales` and `zeros` are a Grid, one_value() or NoGrid. Their values may
-// change along the depth only at the ends of segments. If scales change at most once per 64 bytes
-// (a chunk), the kernel multiplies float32 sums by them. Otherwise it multiplies each weight and
-// rounds the result to Element. VectorB must be 1 unless each row of W is a multiple of 16 bytes
-// long.
+// of W (a segment) at a time, converts them to Element in registers, and multiplies them from
+// registers by mma.sync. The kernel reads each weight once. Only A passes through shared memory. A
+// CTA computes TileM x TileN results, and its warps divide the rows of W and the axis k. Each
+// weight w stands for (w - zero) * scale; `scales` and `zeros` are a Grid, one_value() or NoGrid.
+// Scales and zeros may change along k only at the ends of 16-byte segments. If scales change at
+// most once per 64 bytes (a chunk), the kernel multiplies float32 sums by the scales; otherwise it
+// multiplies each weight and rounds the product to Element. VectorB must be 1 unless each row of W
+// is a multiple of 16 bytes long.
 //
-// A product may add its terms in any order. Each thread therefore multiplies its own segment in
-// consecutive instructions, and A lies in shared memory in the same order. W needs no shared memory
-// and no shuffles.
+// A matrix product may add its terms in any order. Each thread therefore multiplies its own segment
+// of W in consecutive instructions, and A lies in shared memory in the same order. The kernel needs
+// no shared memory and no shuffles for W.
 //
 // Example: Gemm gemm; gemm.run(A, W, tile, 0, tiles, storage, scales, cutegen::NoGrid{});
 //          gemm.each<2>(tile, [&](float const (&c)[2], int m, int n) { ... });
@@ -24,15 +24,15 @@
 
 namespace cutegen {
 
-// Two weights of 4 bits in a byte. The first weight is in the low bits or, with HighFirst, in the
-// high bits. The value of a weight is its bits minus Zero.
+// Nibbles are two 4-bit weights in a byte. The first weight of a byte is in the low bits or, with
+// HighFirst, in the high bits. The value of a weight is its bits minus Zero.
 template <int Zero, bool HighFirst>
 struct Nibbles {
   uint8_t both;
 };
 
-// One value for each block of Rows x Depth weights. Rows 0 stands for all rows, Depth 0 for the
-// whole depth.
+// A Grid has one value for each block of Rows x Depth weights. If Rows is 0, a block has all rows;
+// if Depth is 0, a block has all of k.
 template <int Rows, int Depth, class T>
 struct Grid {
   T const* from;
@@ -67,7 +67,7 @@ CUTE_DEVICE uint32_t masked(uint32_t word) {
   return result;
 }
 
-// Arithmetic on pairs of 16-bit elements in one register.
+// Halves<Element> has the arithmetic on pairs of 16-bit elements in one register.
 template <class Element>
 struct Halves;
 template <>
@@ -77,7 +77,7 @@ struct Halves<cute::bfloat16_t> {
   static CUTE_DEVICE Pair join(float x, float y) { return __floats2bfloat162_rn(x, y); }
   static CUTE_DEVICE float2 floats(Pair pair) { return __bfloat1622float2(pair); }
   // Converts bytes 0 and 2 of a word, as signed integers. A bfloat16 mantissa holds only 7 bits, so
-  // the function subtracts the value of the sign bit separately.
+  // from_signed() subtracts the value of the sign bit separately.
   static CUTE_DEVICE Pair from_signed(uint32_t bytes) {
     return __hsub2(bits(masked<0x007f007fu, 0x43004300u>(bytes)), bits(masked<0x00800080u, 0x43004300u>(bytes)));
   }
@@ -148,7 +148,7 @@ struct WeightWord<Element, Nibbles<Zero, HighFirst>> {
   static_assert(Zero >= 0 && Zero < 16);
   using Math = Halves<Element>;
   using Pair = typename Math::Pair;
-  static constexpr bool kNatural = false;  // pair p consists of weights p and p + 4
+  static constexpr bool kNatural = false;  // pair p holds weights p and p + 4
   static constexpr int kPairs = 4;
   static CUTE_DEVICE void expand(uint32_t word, Pair (&to)[kPairs]) {
     CUTE_UNROLL
@@ -156,8 +156,8 @@ struct WeightWord<Element, Nibbles<Zero, HighFirst>> {
   }
 };
 
-// When the kernel applies scales: never, once at the end, after each chunk of 64 bytes of weights,
-// or to each weight.
+// Scaling says when the kernel applies scales: never, once at the end, after each chunk of 64 bytes
+// of weights, or to each weight.
 enum class Scaling { none, once, chunks, each };
 template <class Scales, int Chunk>
 struct ScalingOf {
@@ -176,20 +176,20 @@ struct StreamGemm {
   using Word = WeightWord<Element, W>;
   using Math = Halves<Element>;
   using Pair = typename Math::Pair;
-  // The number of weights in a segment of 16 bytes, of groups of 8 weights in a segment
-  // (`quarters`), and of weights of one row that a warp reads at a time.
+  // A segment of 16 bytes has kSegment weights, in kQuarters groups of 8. A warp reads kChunk
+  // weights of a row at a time.
   static constexpr int kSegment = 8 * Word::kPairs, kQuarters = kSegment / 8, kChunk = 4 * kSegment;
-  static constexpr int kBlocksM = TileM / 8;                // a warp's instructions along m
-  static constexpr int kBlocksN = TileN % 32 == 0 ? 2 : 1;  // the same along n, with 16 rows each
+  static constexpr int kBlocksM = TileM / 8;                // instructions of a warp along m
+  static constexpr int kBlocksN = TileN % 32 == 0 ? 2 : 1;  // instructions of a warp along n
   static constexpr int kDown = TileN / (16 * kBlocksN);     // warps along n
-  static constexpr int kDeep = Threads / 32 / kDown;        // number of warps that share the depth
+  static constexpr int kDeep = Threads / 32 / kDown;        // kDeep warps share the sum over k
   static constexpr int kRounds = TileK / (kChunk * kDeep);  // chunks that a warp multiplies per tile
-  static constexpr int kAhead = kRounds % 2 == 0 ? 2 : 1;   // chunks that a warp loads in advance
-  static constexpr int kLine = TileN + 4;  // pitch of partial results that avoids bank conflicts
+  static constexpr int kAhead = kRounds % 2 == 0 ? 2 : 1;   // a warp loads kAhead chunks in advance
+  static constexpr int kLine = TileN + 4;  // this pitch of `part` avoids bank conflicts
   static_assert(TileM % 8 == 0 && TileN % 16 == 0 && TileK == kRounds * kChunk * kDeep && kRounds > 0);
   static_assert(kDown * kDeep * 32 == Threads && VectorA <= 8);
 
-  // The kernel copies A by cp.async if A needs no conversion and no other order of its elements.
+  // The kernel copies A by cp.async if it need not convert or reorder the elements of A.
   static constexpr bool kAsync = Word::kNatural && VectorA == 8 && cute::is_same_v<TA, Element>;
 
   union alignas(128) Storage {
@@ -253,8 +253,8 @@ struct StreamGemm {
     __syncthreads();
   }
 
-  // Calls f(results, m, n) for every V neighbouring results along n; V must divide 8. It adds the
-  // partial results of the warps that share the depth in a fixed order.
+  // Calls f(results, m, n) for every V neighbouring results along n; V must divide 8. each() adds
+  // the partial results of the warps that share k in a fixed order.
   template <int V, class F>
   CUTE_DEVICE void each(TileIndex tile, F&& f) const {
     constexpr int kRuns = TileN / V;
@@ -274,7 +274,7 @@ struct StreamGemm {
   template <class Scales>
   static constexpr Scaling kScaling = ScalingOf<Scales, kChunk>::value;
 
-  // A thread's part of one chunk: 16 bytes of each of its rows, with their scales and zeros.
+  // Weights is a thread's part of a chunk: 16 bytes of each row, with scales and zeros of the rows.
   struct Weights {
     uint32_t words[kBlocksN][2][4];
     float scale[kBlocksN][2], zero[kBlocksN][2];
@@ -284,8 +284,8 @@ struct StreamGemm {
   static CUTE_DEVICE int warp_down() { return threadIdx.x / 32 % kDown; }
   static CUTE_DEVICE int warp_deep() { return threadIdx.x / 32 / kDown; }
 
-  // Beyond the last row, the thread loads the last row again, because no one uses these results.
-  // Beyond the end of the depth, weights and A are zero.
+  // Beyond the last row, the thread loads the last row again, because nothing uses the results.
+  // Beyond the end of k, weights and elements of A are zero.
   template <class B, class Scales, class Zeros>
   static CUTE_DEVICE void load(B const& weights, int row, int rows, int k, int end, Scales const& scales,
                                Zeros const& zeros, Weights& to) {
@@ -346,7 +346,7 @@ struct StreamGemm {
   }
 
   // Returns 8 neighbouring elements of a row of A, in the order in which WeightWord pairs the
-  // weights. Elements beyond the edges are zero.
+  // weights. Elements beyond the edges of A are zero.
   template <class A>
   static CUTE_DEVICE uint4 eight_of(A const& a, int m, int k) {
     Pack<Element, 8> eight;
@@ -357,7 +357,7 @@ struct StreamGemm {
         some = *reinterpret_cast<Pack<TA, VectorA> const*>(&a(m, k + e));
       CUTE_UNROLL
       for (int j = 0; j < VectorA; ++j) {
-        const int w = e + j;  // index of the element among the eight
+        const int w = e + j;  // the element's index among the eight
         Element& to = eight.element[Word::kNatural ? w : w % 4 * 2 + w / 4];
         if constexpr (cute::is_same_v<TA, Element>)
           to = some.element[j];
@@ -370,14 +370,14 @@ struct StreamGemm {
     return packed;
   }
 
-  // Multiplies one chunk with few registers. If A has few rows, the thread holds all sums of the
-  // chunk, but the converted weights of one quarter. Otherwise it holds one block's sums and all
-  // weights.
+  // Multiplies one chunk of weights with few registers. If A has few rows, the thread holds all
+  // sums of the chunk, but converted weights of only one quarter; otherwise it holds the sums of
+  // one block and all weights.
   template <class Scales, class Zeros>
   static CUTE_DEVICE void multiply(Weights const& w, uint4 const* a, float (&results)[kBlocksN][kBlocksM][4]) {
     constexpr bool kChunks = kScaling<Scales> == Scaling::chunks, kFew = kBlocksM <= 2;
     constexpr int kOnce = kFew ? 1 : kQuarters, kSteps = kQuarters / kOnce;  // quarters converted together
-    constexpr int kSums = kFew ? kBlocksM : 1;  // blocks whose sums a thread holds at a time
+    constexpr int kSums = kFew ? kBlocksM : 1;  // a thread holds the sums of kSums blocks
     float chunk[kBlocksN][kSums][4] = {};
     CUTE_UNROLL
     for (int step = 0; step < kSteps; ++step) {
@@ -409,8 +409,8 @@ struct StreamGemm {
     Op::fma(c[0], c[1], c[2], c[3], low[2], high[2], low[3], high[3], x.z, x.w, c[0], c[1], c[2], c[3]);
   }
 
-  // Multiplies the sums of a chunk by their scales, adds them to the results, and resets them to
-  // zero.
+  // Multiplies the sums of a chunk by the scales, adds the products to the results, and resets the
+  // sums to zero.
   template <int Sums>
   static CUTE_DEVICE void add(Weights const& w, int j, float (&chunk)[kBlocksN][Sums][4],
                               float (&results)[kBlocksN][kBlocksM][4]) {

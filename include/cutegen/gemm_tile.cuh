@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that all matrix products share: the order of tiles, a loader that copies tiles of an operand
-// to shared memory, and main loops that load tiles while they multiply.
+// This header has the code that all matrix products share: the order of tiles, a loader that copies
+// tiles of an operand to shared memory, and main loops that load tiles while they multiply.
 //
-// Contract: an operand is a rank-2 tensor with the axes (row, depth) in global memory, of any size.
-// Elements beyond its edges read as zero. All threads of the CTA must call the functions of a
-// TileLoader. Each access moves Vector neighbouring elements, along the depth if AlongDepth is
-// true, otherwise along the rows. The address of each vector must be a multiple of Vector elements.
+// Contract: an operand is a rank-2 tensor with the axes (row, depth) in global memory, of any size;
+// the depth is the axis k. Elements beyond the operand's edges read as zero. All threads of the CTA
+// must call the functions of a TileLoader. Each access moves Vector neighbouring elements, along k
+// if AlongDepth is true, otherwise along the rows. The address of each vector must be a multiple of
+// Vector elements.
 //
 // This file computes by hand which elements each thread copies. CuTe's TiledCopy would derive the
-// same strides, but that costs a second of compile time for each operand.
+// same strides, but would cost a second of compile time for each operand.
 //
 // Example: auto load = loader<float, float, Shared, 256, 4, true>(a, tile.m, storage.a);
 //          load.fetch(0); load.put(0);
@@ -23,9 +24,9 @@ struct TileIndex {
   int m, n;
 };
 
-// Returns tile number `id` of tiles_m x tiles_n. Consecutive numbers cover eight rows of tiles,
-// column by column, so that CTAs that run at the same time share rows of A and columns of B in the
-// L2 cache.
+// Returns tile number `id` of tiles_m x tiles_n. Consecutive tile numbers cover eight rows of
+// tiles, column by column, so that CTAs that run at the same time share rows of A and columns of B
+// in the L2 cache.
 CUTE_DEVICE TileIndex tile_index(int id, int tiles_m, int tiles_n) {
   constexpr int kGroup = 8;
   const int group = id / (kGroup * tiles_n), first = group * kGroup;
@@ -33,7 +34,7 @@ CUTE_DEVICE TileIndex tile_index(int id, int tiles_m, int tiles_n) {
   return {first + within % height, within / height};
 }
 
-// If one launch computes several products side by side: returns the index of the product that
+// For a launch that computes several products side by side, returns the index of the product that
 // contains the tile, and makes tile.n relative to this product. Product p has tiles[p] columns of
 // tiles.
 template <int Parts>
@@ -46,11 +47,11 @@ CUTE_DEVICE int part_of(TileIndex& tile, const int (&tiles)[Parts]) {
 }
 
 // Says which vectors of a tile each thread copies: neighbouring threads copy neighbouring vectors.
-// If Vector is 1, at most 16 threads (two sectors of floats) lie along the depth, because more
+// If Vector is 1, at most 16 threads (two sectors of floats) lie along k, because more threads
 // would cause bank conflicts when they write a transposed tile.
 template <int Rows, int Depth, int Threads, int Vector, bool AlongDepth>
 struct TileThreads {
-  static constexpr int kLine = (AlongDepth ? Depth : Rows) / Vector;  // vectors in a contiguous line
+  static constexpr int kLine = (AlongDepth ? Depth : Rows) / Vector;  // vectors of a contiguous line
   static constexpr int kMost = AlongDepth && Vector == 1 ? 16 : Threads;
   static constexpr int kAlong = kLine < kMost ? kLine : kMost, kAcross = Threads / kAlong;
   static constexpr int kRowStep = AlongDepth ? kAcross : kAlong * Vector;
@@ -67,10 +68,10 @@ struct TileThreads {
 };
 
 // Copies tiles to shared memory in one of two ways. fetch() loads a tile into registers, and put()
-// converts it to Element and stores it. send() copies a tile asynchronously, without conversion.
-// Shared::at(row, more rows, depth, more depth, stage) returns the offset of an element; the `more`
-// arguments are known at compile time. Shared::kWhole is true if a vector stays contiguous in
-// shared memory.
+// converts the tile to Element and stores it in shared memory. send() copies a tile asynchronously,
+// without conversion. Shared::at(row, more rows, depth, more depth, stage) returns the offset of an
+// element; the compiler knows the `more` arguments. Shared::kWhole is true if a vector stays
+// contiguous in shared memory.
 template <class T, class Element, class Shared, int Threads, int Vector, bool AlongDepth,
           class RowStride, class DepthStride>
 class TileLoader {
@@ -149,8 +150,8 @@ class TileLoader {
   T const* from_;
   RowStride row_stride_;
   DepthStride depth_stride_;
-  // The number of rows and of depth elements from this thread's first element to the operand's
-  // edge.
+  // rows_ and depth_ count elements from this thread's first element to the operand's edges, along
+  // the rows and along k.
   int rows_, depth_;
   Element* to_;
   Pack<T, Vector> next_[Rows{}][Depths{}];
@@ -164,8 +165,8 @@ CUTE_DEVICE auto loader(Global const& global, int tile, Element* shared) {
       global, tile, shared);
 }
 
-// Multiplies the tiles [first, last). While it multiplies a tile, it loads the next one into
-// registers. It needs one barrier for each tile with two stages, and two barriers with one stage.
+// Multiplies the tiles [first, last). While it multiplies a tile, the loop loads the next one into
+// registers. Each tile needs one barrier with two stages, and two barriers with one stage.
 template <int Stages, class LoadA, class LoadB, class Multiply>
 CUTE_DEVICE void by_registers(LoadA& a, LoadB& b, int first, int last, Multiply&& multiply) {
   if (first >= last) return;
@@ -192,7 +193,7 @@ CUTE_DEVICE void by_registers(LoadA& a, LoadB& b, int first, int last, Multiply&
   }
 }
 
-// Multiplies the tiles [first, last). Meanwhile asynchronous copies load the next Stages - 1 tiles.
+// Multiplies the tiles [first, last), while asynchronous copies load the next Stages - 1 tiles.
 template <int Stages, class LoadA, class LoadB, class Multiply>
 CUTE_DEVICE void by_async_copies(LoadA& a, LoadB& b, int first, int last, Multiply&& multiply) {
   auto send = [&](int step, int stage) {
@@ -200,7 +201,7 @@ CUTE_DEVICE void by_async_copies(LoadA& a, LoadB& b, int first, int last, Multip
       a.send(step, stage);
       b.send(step, stage);
     }
-    cute::cp_async_fence();  // closes a group even after the last tile: the wait counts groups
+    cute::cp_async_fence();  // also closes empty groups, because the wait counts groups
   };
   CUTE_UNROLL
   for (int s = 0; s + 1 < Stages; ++s) send(first + s, s);

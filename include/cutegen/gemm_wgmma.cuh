@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix product on Hopper's tensor cores: C(m, n) = sum over k of A(m, k) * B(n, k).
 //
-// Contract: needs sm_90a. The kernel multiplies values of type Element (half_t or bfloat16_t) and
-// adds in float. The last warpgroup or warp (the producer) loads tiles, and the other warpgroups
-// (the consumers) multiply. An operand may be contiguous along k or along its rows; the tensor
-// cores read both, so the kernel transposes nothing.
+// Contract: this header needs sm_90a. The kernel multiplies values of type Element (half_t or
+// bfloat16_t) and adds in float. The last warpgroup or warp (the producer) loads tiles, and the
+// other warpgroups (the consumers) multiply. An operand may be contiguous along k or along its
+// rows; the tensor cores read either order, so the kernel transposes nothing.
 //
-// If Tma is true, load() takes two tensor maps. Their axes are (along, across, batch), and `along`
-// is the contiguous axis. If Tma is false, load() takes tensors of any stride, alignment and type.
-// Elements beyond the edges read as zero. A CTA may compute several tiles one after the other. The
-// producer then loads the next tile while the consumers write results.
+// If Tma is true, load() takes two tensor maps with the axes (along, across, batch), and `along` is
+// the contiguous axis. If Tma is false, load() takes tensors of any stride, alignment and type.
+// Elements beyond the operands' edges read as zero. If a CTA computes several tiles one after the
+// other, the producer loads the next tile while the consumers write results.
 //
-// With Cluster 2, two CTAs whose tiles are neighbours in m share the tiles of B: each loads one
-// half and sends it to both. In this case, compute a CTA's tile with cluster_tile(), and launch
-// kCluster CTAs for each pair of tiles.
+// With Cluster 2, two CTAs whose tiles are neighbours in m share the tiles of B: each CTA loads one
+// half and sends it to both CTAs. With Cluster 2, compute a CTA's tile with cluster_tile(), and
+// launch kCluster CTAs for each pair of tiles.
 //
-// If Groups is above 1, the kernel multiplies A by several matrices B. A tile then has TileN /
-// Groups columns of each product, and each() passes c[group][v], the results of all products at one
-// position.
+// If Groups is above 1, the kernel multiplies A by several matrices B. With Groups above 1, a tile
+// has TileN / Groups columns of each product, and each() passes c[group][v], the results of all
+// products at one position.
 //
 // If PingPong is true, two consumer warpgroups compute alternate tiles: one writes its results
-// while the other multiplies. Each consumer must call skips() for every tile of the CTA.
+// while the other multiplies. With PingPong, each consumer must call skips() for every tile of the
+// CTA.
 //
 // The producer and the consumers have separate loops over the same tiles, because the producer
 // warpgroup gives most of its registers to the consumers.
@@ -54,9 +55,9 @@ CUTE_DEVICE TileIndex cluster_tile(int id, int tiles_m, int tiles_n) {
   return {pair.m * Cluster + id % Cluster, pair.n};
 }
 
-// The layout in shared memory that wgmma reads. A tile consists of lines of 128 bytes along the
-// contiguous axis, and the eight 16-byte chunks of a line are swizzled. If this axis is not the
-// depth, a tile consists of several blocks side by side, each one line wide.
+// A LineTile has the layout in shared memory that wgmma reads. A tile consists of lines of 128
+// bytes along the contiguous axis, and the eight 16-byte chunks of a line are swizzled. If the
+// contiguous axis is not k, a tile consists of several blocks side by side, each one line wide.
 template <class Element, int Rows, bool AlongDepth>
 struct LineTile {
   static constexpr int kLine = 128 / sizeof(Element), kDepth = kLine, kChunk = kLine / 8;
@@ -69,8 +70,8 @@ struct LineTile {
                                     cute::Step<cute::_2, cute::_1>>;
   using Layout = decltype(cute::tile_to_shape(
       Atom{}, cute::Shape<cute::Int<Rows>, cute::Int<kDepth>>{}, Order{}));
-  // Returns the offset of a chunk. `along` is its position on the contiguous axis, `across` on the
-  // other axis, in elements.
+  // Returns the offset of a 16-byte chunk. In elements, `along` is the chunk's position on the
+  // contiguous axis, and `across` its position on the other axis.
   static CUTE_DEVICE int at(int along, int across) {
     const int block = AlongDepth ? 0 : along / kLine, chunk = along % kLine / kChunk;
     return block * (kLine * kDepth) + across * kLine + (chunk ^ across % 8) * kChunk;
@@ -83,13 +84,13 @@ struct LineTile {
         cute::local_tile(whole, cute::Shape<cute::Int<kRows>, cute::Int<kLine / 4>>{},
                          cute::make_coord(0, 0)))};
   }
-  // The distance from one instruction's operand to the next along the depth, in units of 16 bytes.
+  // The operands of successive instructions along k lie kStep * 16 bytes apart.
   static constexpr int kStep = AlongDepth ? 2 : kLine / 4 * 128 / 16;
 };
 
 // Before the call, each of four lanes holds two columns of each of four groups of 8 columns, at
-// from[first + 4 * group]. The function transposes these 4 x 4 pairs by shuffles. Afterwards, each
-// lane holds all 8 columns of one group.
+// from[first + 4 * group]. gather_columns() transposes these 4 x 4 pairs by shuffles. After the
+// call, each lane holds all 8 columns of one group.
 template <int Size>
 CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to)[8]) {
   CUTE_UNROLL
@@ -98,7 +99,7 @@ CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to
   for (int step = 1; step < 4; step *= 2) {
     const bool upper = threadIdx.x & step;
     CUTE_UNROLL
-    for (int i = 0; i < 4; ++i) {  // `low` and `high` are elements of the two pairs to exchange
+    for (int i = 0; i < 4; ++i) {  // exchanges elements `low` and `high` of two pairs
       const int pair = step == 1 ? i / 2 * 2 : i / 2, low = 2 * pair + i % 2, high = low + 2 * step;
       const float got = __shfl_xor_sync(0xffffffffu, upper ? to[low] : to[high], step);
       to[low] = upper ? got : to[low];
@@ -107,7 +108,7 @@ CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to
   }
 }
 
-// One tensor map of B for each product. Column 0 of the product is row `first` of the map.
+// Tensor maps of B, one for each product. Column 0 of a product is row `first` of its map.
 template <int Groups>
 struct ColumnMaps {
   cute::TmaDescriptor const* map[Groups];
@@ -115,14 +116,14 @@ struct ColumnMaps {
 };
 
 // Copies tiles of an operand without TMA. A thread fills chunks of 16 bytes in shared memory with
-// accesses of Vector elements. A tile has Rows / Groups rows of each of `Groups` tensors.
+// accesses of Vector elements. A tile has Rows / Groups rows of each of the `Groups` tensors.
 template <class T, class Element, int Rows, int Vector, bool AlongDepth, class RowStride,
           class DepthStride, int Groups = 1>
 class ChunkLoader {
   using Tile = LineTile<Element, Rows, AlongDepth>;
   static constexpr int kGroupRows = Rows / Groups;
   static constexpr int kChunk = Tile::kChunk, kDepth = Tile::kDepth;
-  static constexpr int kAlong = kDepth / kChunk;  // number of chunks in a line
+  static constexpr int kAlong = kDepth / kChunk;  // a line has kAlong chunks
   static constexpr int kLines = AlongDepth ? Rows : kDepth, kLineStep = 128 / kAlong;
   static constexpr int kBlocks = AlongDepth ? 1 : Rows / kDepth;
   static constexpr int kBytes = Vector * sizeof(T);
@@ -141,7 +142,7 @@ class ChunkLoader {
     }
   }
 
-  // Starts to copy the next tile. The copies may still be in flight when the function returns.
+  // Starts to copy the next tile. The copies may still be in flight when send() returns.
   CUTE_DEVICE void send(Element* to) {
     CUTE_UNROLL
     for (int block = 0; block < kBlocks; ++block) {
@@ -163,7 +164,7 @@ class ChunkLoader {
 
   CUTE_DEVICE void move(int along, int across, int group, Element* to) const {
     const int row = (AlongDepth ? across : along) % kGroupRows, depth = AlongDepth ? along : across;
-    const int rows = rows_[group] - row, depths = depth_ - depth;  // up to the operand's edges
+    const int rows = rows_[group] - row, depths = depth_ - depth;  // distances to the edges
     const int left = (AlongDepth ? rows : depths) > 0 ? (AlongDepth ? depths : rows) : 0;
     T const* from = from_[group] + row * int64_t(row_stride_[group]) +
                     depth * int64_t(depth_stride_[group]);
@@ -189,11 +190,11 @@ class ChunkLoader {
     if constexpr (!kAsync) *reinterpret_cast<Pack<Element, kChunk>*>(to) = chunk;
   }
 
-  int thread_;  // index of this thread in the producer
+  int thread_;  // this thread's index in the producer
   T const* from_[Groups];
   RowStride row_stride_[Groups];
   DepthStride depth_stride_[Groups];
-  int rows_[Groups], depth_;  // rows and depth elements from the tile to the operand's edges
+  int rows_[Groups], depth_;  // distances from the tile to the operand's edges
 };
 
 template <class Element, class TA, class TB, int TileM, int TileN, int Stages, int VectorA,
@@ -203,18 +204,18 @@ struct WgmmaGemm {
   // kConsumers warpgroups multiply, and kSharing of them share one tile.
   static constexpr int kConsumers = TileM == 192 ? 3 : TileM >= 128 || PingPong ? 2 : 1;
   static constexpr int kSharing = PingPong ? 1 : kConsumers;
-  static constexpr int kBlocks = TileM / (64 * kSharing);  // number of 64-row blocks per consumer
-  static constexpr int kGroupN = TileN / Groups;             // columns of one product in a tile
+  static constexpr int kBlocks = TileM / (64 * kSharing);  // 64-row blocks that a consumer has
+  static constexpr int kGroupN = TileN / Groups;             // a tile's columns of one product
   static constexpr int kPart = TileN / 2, kResults = kBlocks * kPart;  // results per thread
-  // The number of CTAs that fit on an SM. If only one fits, the producer is a whole warpgroup and
-  // gives its registers to the consumers. Consumers come first, because a warpgroup must start at a
+  // kResident CTAs fit on an SM. If only one CTA fits, the producer is a whole warpgroup and gives
+  // its registers to the consumers. Consumers come first, because a warpgroup must start at a
   // multiple of four warps.
   static constexpr int kResident =
       kResults <= 64 && kConsumers < 3 && !PingPong && (Tma || kConsumers == 1) ? 2 : 1;
-  static constexpr int kProducers = kResident == 2 && Tma ? 32 : 128;  // number of producer threads
+  static constexpr int kProducers = kResident == 2 && Tma ? 32 : 128;  // threads of the producer
   static constexpr int kFirstProducer = 128 * kConsumers;
   static constexpr int kThreads = kFirstProducer + kProducers;
-  static constexpr int kVector = 8;  // the largest V that each() accepts
+  static constexpr int kVector = 8;  // each() accepts V up to kVector
   static constexpr bool kTma = Tma;
   static constexpr int kCluster = Tma ? Cluster : 1;
   using TileA = LineTile<Element, TileM, DepthA>;
@@ -233,12 +234,12 @@ struct WgmmaGemm {
   struct alignas(1024) Storage {
     Element a[Stages][TileA::kElements], b[Stages][TileB::kElements];
     uint64_t full[Stages], empty[Stages];
-    uint64_t order[2];  // with PingPong: barrier i lets consumer i multiply its next tile
+    uint64_t order[2];  // barrier i lets consumer i multiply its next tile
   };
 
   float results[kBlocks][kPart];
 
-  // All threads must call this first.
+  // All threads must call begin() first.
   CUTE_DEVICE void begin(Storage& storage) {
     if (threadIdx.x == 0) {
       for (int s = 0; s < Stages; ++s) {
@@ -253,8 +254,8 @@ struct WgmmaGemm {
   }
 
   static CUTE_DEVICE bool produces() { return threadIdx.x >= kFirstProducer; }
-  // The producer must call start_loading() before its loop, and the consumers start_multiplying().
-  // At launch, each thread has 168 registers (128 with three consumers).
+  // The producer must call start_loading() before its loop, the consumers start_multiplying(). At
+  // launch, each thread has 168 registers (128 with three consumers).
   static CUTE_DEVICE void start_loading() {
     if constexpr (kGives) cutlass::arch::warpgroup_reg_dealloc<kKept>();
   }
@@ -262,8 +263,8 @@ struct WgmmaGemm {
     if constexpr (kGives) cutlass::arch::warpgroup_reg_alloc<kTaken>();
   }
 
-  // Loads the depth tiles [first, last) of one tile. batch_a and batch_b are coordinates on the
-  // third axis of the tensor maps.
+  // Loads the tiles [first, last) along k for one tile of results. batch_a and batch_b are
+  // coordinates on the third axis of the tensor maps.
   CUTE_DEVICE void load(cute::TmaDescriptor const& a, cute::TmaDescriptor const& b, int batch_a,
                         int batch_b, TileIndex tile, int first, int last, Storage& storage) {
     load(a, ColumnMaps<1>{{&b}, {batch_b}, {0}}, batch_a, tile, first, last, storage);
@@ -286,8 +287,8 @@ struct WgmmaGemm {
     load_by_address(a, b, tile, first, last, storage);
   }
 
-  // With PingPong, returns true if the other consumer computes this tile, whose depth tiles are
-  // [first, last). Both consumers must call it for every tile, in the same order.
+  // With PingPong, returns true if the other consumer computes this tile, whose tiles along k are
+  // [first, last). Both consumers must call skips() for every tile, in the same order.
   CUTE_DEVICE bool skips(int first, int last) {
     static_assert(PingPong);
     const bool own = turn_ % 2 == int(threadIdx.x / 128);
@@ -299,28 +300,28 @@ struct WgmmaGemm {
     return true;
   }
 
-  // Multiplies the depth tiles [first, last) that the producer loads.
+  // Multiplies the tiles [first, last) along k that the producer loads.
   CUTE_DEVICE void multiply(int first, int last, Storage& storage) {
     consume(first, last, storage);
   }
 
-  // All threads must call this last. In a cluster, it keeps the CTA alive while the other CTA may
-  // still signal its barriers.
+  // All threads must call end() last. In a cluster, end() keeps the CTA alive while the other CTA
+  // may still signal its barriers.
   CUTE_DEVICE void end() {
     if constexpr (kCluster > 1) cute::cluster_sync();
   }
 
   // Calls f(results, m, n) for every V neighbouring results along n; V is 1, 2 or 8. All threads of
-  // a warp must call it.
+  // a warp must call each().
   template <int V, class F>
   CUTE_DEVICE void each(TileIndex tile, F&& f) const {
     each<V>(tile, [](int, int) { return 0; },
             [&](auto const& c, int, int m, int n) { f(c, m, n); });
   }
 
-  // Calls f(results, prepared, m, n), and `prepared` is the value that prepare(m, n) returned. It
-  // calls prepare() for several positions before it calls f() for them, so that the loads in
-  // prepare() overlap.
+  // Calls f(results, prepared, m, n), where `prepared` is the value that prepare(m, n) returned.
+  // each() calls prepare() for several positions before f(), so that the loads in prepare()
+  // overlap.
   template <int V, class Prepare, class F>
   CUTE_DEVICE void each(TileIndex tile, Prepare&& prepare, F&& f) const {
     static_assert(V == 1 || V == 2 || V == 8);
@@ -358,12 +359,12 @@ struct WgmmaGemm {
 
  private:
   static constexpr int kTileBytes = int(sizeof(Element)) * (TileA::kElements + TileB::kElements);
-  static constexpr int kGroupPart = kPart / Groups;  // a thread's results of one product in a block
+  static constexpr int kGroupPart = kPart / Groups;  // a thread's results of one product per block
 
-  // Returns the index of the part of a tile's rows that this consumer computes.
+  // Returns which part of a tile's rows this consumer computes.
   static CUTE_DEVICE int part() { return PingPong ? 0 : threadIdx.x / 128; }
 
-  // For each<8>(): returns the argument `first` of gather_columns(). One call of gather_columns()
+  // For each<8>(), returns the argument `first` of gather_columns(). One call of gather_columns()
   // covers 32 columns of one of the thread's two rows.
   static CUTE_DEVICE int first_of_eight(int i) { return i / 16 * 16 + i / 8 % 2 * 2; }
 
@@ -480,9 +481,9 @@ struct WgmmaGemm {
     }
   }
 
-  // With PingPong, waits until the other consumer has multiplied the previous tile. Without this
-  // wait, a consumer could be two phases ahead at the barrier of a stage. The barrier distinguishes
-  // only even and odd phases, so it would let the consumer pass too early.
+  // With PingPong, waits until the other consumer has multiplied the previous tile. Without
+  // wait_for_turn(), a consumer could be two phases ahead at the barrier of a stage, and the
+  // barrier, which only tells even from odd phases, would let it pass too early.
   CUTE_DEVICE void wait_for_turn(Storage& storage) const {
     const int consumer = threadIdx.x / 128;
     if constexpr (PingPong)
@@ -505,7 +506,7 @@ struct WgmmaGemm {
                                    Sums& sums) {
     const auto from_a = TileA::template descriptor<64>(a + part() * kBlocks * 64 * TileA::kLine);
     const auto from_b = TileB::template descriptor<TileN>(b);
-    constexpr int kBlock = 64 * 128 / 16;  // distance between blocks of A
+    constexpr int kBlock = 64 * 128 / 16;  // blocks of A lie this far apart
     atom.accumulate_ = cute::SM90::GMMA::ScaleOut::One;
     cute::warpgroup_fence_operand(sums);
     cute::warpgroup_arrive();
@@ -522,7 +523,7 @@ struct WgmmaGemm {
     cute::warpgroup_commit_batch();
   }
 
-  // Signals to the producers of all CTAs in the cluster that this warp has read a stage.
+  // Signals to the producers of all CTAs in the cluster that this warp has read a pipeline stage.
   static CUTE_DEVICE void release(uint64_t& empty) {
     __syncwarp();
     const int lane = threadIdx.x % 32;

@@ -2,23 +2,25 @@
 // Matrix product with float32 accuracy on Hopper's tensor cores: C(m, n) = sum over k of
 // A(m, k) * B(n, k).
 //
-// Contract: needs sm_90a. The kernel splits each float into two tf32 values, x = high + low, and
-// adds the products low * high, high * low and high * high by wgmma. It omits only low * low, which
-// is at most about 2^-22 of the result. Tensor cores truncate their sums. Therefore the sums of
-// each depth tile start at zero, and the CUDA cores add them to the results in float32.
+// Contract: this header needs sm_90a. The kernel splits each float into two tf32 values, x = high +
+// low, and adds the products low * high, high * low and high * high by wgmma. The kernel omits only
+// low * low, which is at most about 2^-22 of the result. Because tensor cores truncate their sums,
+// the sums of each tile along k start at zero, and the CUDA cores add them to the results in
+// float32.
 //
 // With Products 1 instead of 3, the kernel rounds both operands to the nearest tf32 value and
 // multiplies them once. Without the rounding, the tensor cores would truncate floats, which biases
 // the results.
 //
 // Two warpgroups (the producers) load tiles, and the others (the consumers) multiply. In the
-// producers, run() returns false, and the kernel must then return. In the consumers, repair()
-// recomputes sums that are NaN or tiny, because infinities, the largest floats and subnormal
-// numbers are not the sum of two tf32 values. Sizes and strides are arbitrary. Elements beyond the
-// edges read as zero. TileM and TileN are 64 or 128, TileK is 32, and a CTA has kThreads threads.
+// producers, run() returns false, and these threads must return from the kernel. In the consumers,
+// repair() recomputes sums that are NaN or tiny, because infinities, the largest floats and
+// subnormal numbers are not the sum of two tf32 values. Sizes and strides are arbitrary. Elements
+// beyond the operands' edges read as zero. TileM and TileN are 64 or 128 (TileN is 96 with three
+// groups), TileK is 32, and a CTA has kThreads threads.
 //
-// If Groups is above 1, the kernel multiplies A by several matrices B. A tile then has TileN /
-// Groups columns of each product. The functions run() and repair() take an array of tensors B, and
+// If Groups is above 1, the kernel multiplies A by several matrices B. With Groups above 1, a tile
+// has TileN / Groups columns of each product; run() and repair() take an array of tensors B; and
 // each() passes c[group][v], the results of all products at one position. Three groups need TileN
 // 96 and matrices B that are contiguous along k.
 //
@@ -33,8 +35,8 @@
 
 namespace cutegen {
 
-// A tile in shared memory with the same order as in global memory. Its pitch spreads a warp's reads
-// of 8 rows x 4 depth elements over all banks.
+// A PitchedTile is a tile in shared memory with the same order as in global memory. The pitch of a
+// PitchedTile spreads a warp's reads of 8 rows x 4 elements along k over all banks.
 template <int Rows, int Depth, bool AlongDepth>
 struct PitchedTile {
   static constexpr int kRows = Rows, kDepth = Depth;
@@ -48,15 +50,15 @@ struct PitchedTile {
   }
 };
 
-// The layout in shared memory that wgmma reads: rows of 128 bytes along k, whose eight 16-byte
-// chunks are swizzled.
+// A WgmmaTile has the layout in shared memory that wgmma reads: rows of 128 bytes along k, whose
+// eight 16-byte chunks are swizzled.
 template <int Rows>
 struct WgmmaTile {
   static constexpr int kElements = Rows * 32;
   using Element = cute::tfloat32_t;
   using Layout = decltype(cute::tile_to_shape(cute::GMMA::Layout_K_SW128_Atom<Element>{},
                                               cute::Shape<cute::Int<Rows>, cute::_32>{}));
-  // Returns the offset of a chunk, which holds four neighbours along the depth.
+  // Returns the offset of a chunk, which holds four neighbours along k.
   static CUTE_DEVICE int at(int row, int chunk) { return row * 32 + (chunk ^ row % 8) * 4; }
   // Returns the descriptor of the first instruction's operand.
   static CUTE_DEVICE cute::SM90::GMMA::DescriptorIterator descriptor(float const* tile) {
@@ -67,10 +69,10 @@ struct WgmmaTile {
   }
 };
 
-// Loads tiles of an operand into registers, and stores their high and low parts in shared memory.
-// With one product, it stores tf32 values instead. It stores chunks of four neighbours along the
-// depth. Neighbouring threads read neighbouring addresses. A tile has Rows / Groups rows of each of
-// `Groups` tensors.
+// Loads tiles of an operand into registers, and stores high and low parts of their elements in
+// shared memory (with one product, rounded tf32 values). SplitLoader stores chunks of four
+// neighbours along k. Neighbouring threads read neighbouring addresses. A tile has Rows / Groups
+// rows of each of the `Groups` tensors.
 template <class T, int Rows, int Threads, int Vector, bool AlongDepth, class RowStride,
           class DepthStride, int Groups = 1>
 class SplitLoader {
@@ -79,7 +81,7 @@ class SplitLoader {
   // If the operand is contiguous along its rows, all chunks of a thread lie in one row, so the
   // thread reads only one tensor.
   static constexpr int kTensors = AlongDepth ? Groups : 1;
-  // The distance from one chunk of a thread to its next one, in rows and in chunks along the depth.
+  // A thread's chunks lie kRowStep rows and kChunkStep chunks along k apart.
   static constexpr int kRowStep = AlongDepth ? Threads / 8 : 0;
   static constexpr int kChunkStep = AlongDepth ? 0 : Threads / Rows;
 
@@ -151,14 +153,14 @@ class SplitLoader {
     }
   }
 
-  // Row and chunk index of this thread's first chunk.
+  // row() and chunk() return the row and chunk index of this thread's first chunk.
   static CUTE_DEVICE int row() { return AlongDepth ? threadIdx.x / 8 : threadIdx.x % Rows; }
   static CUTE_DEVICE int chunk() { return AlongDepth ? threadIdx.x % 8 : threadIdx.x / Rows; }
 
   T const* from_[kTensors];
   RowStride row_stride_[kTensors];
   DepthStride depth_stride_[kTensors];
-  // The number of rows and of depth elements from the tile to the edges of the operand.
+  // rows_ and depth_ count the rows and the elements along k from the tile to the operand's edges.
   int rows_, depth_;
   float next_[kChunks][4];
 };
@@ -168,16 +170,16 @@ template <class TA, class TB, int TileM, int TileN, int TileK, int Stages, int V
 struct WgmmaFp32Gemm {
   static_assert(Products == 3 || Products == 1);
   // The tensor cores read one operand from registers, which allows any memory layout, and the other
-  // one from shared memory. Producers split the operand in shared memory; this is fastest if it is
+  // one from shared memory. Producers split the operand in shared memory, which is fastest if it is
   // contiguous along k. If only A is contiguous along k, kTurned puts A into shared memory instead
   // of B. With several groups, B is always in shared memory.
   static constexpr bool kTurned = DepthA && !DepthB && Groups == 1;
   static constexpr int kRows = kTurned ? TileN : TileM, kColumns = kTurned ? TileM : TileN;
-  static constexpr int kConsumers = kRows / 64;  // number of consumer warpgroups
-  static constexpr int kProducers = 256;         // number of producer threads
+  static constexpr int kConsumers = kRows / 64;  // kConsumers warpgroups multiply
+  static constexpr int kProducers = 256;         // kProducers threads load tiles
   static constexpr int kThreads = kProducers + 128 * kConsumers;
   static constexpr int kVector = kTurned ? 1 : 2;  // a thread's neighbouring results along n
-  static constexpr int kResults = kColumns / 2;    // number of results per thread
+  static constexpr int kResults = kColumns / 2;    // each thread has kResults results
   static constexpr int kGroupN = TileN / Groups, kGroupResults = kResults / Groups;
   static_assert((kRows == 64 || kRows == 128) &&
                 (kColumns == 64 || kColumns == 128 || (kColumns == 96 && Groups == 3)) &&
@@ -196,7 +198,7 @@ struct WgmmaFp32Gemm {
   using Plain = PitchedTile<kRows, TileK, kDepth>;
   using Split = WgmmaTile<kColumns>;
   struct alignas(1024) Storage {
-    float parts[Products == 3 ? 2 : 1][Stages][Split::kElements];  // high parts, then low parts
+    float parts[Products == 3 ? 2 : 1][Stages][Split::kElements];  // parts[0]: high parts
     float plain[Stages * Plain::kElements];
     uint64_t full[Stages], empty[Stages];
   };
@@ -232,8 +234,8 @@ struct WgmmaFp32Gemm {
     return true;
   }
 
-  // Recomputes sums that are NaN in float32 on the CUDA cores. With three products, it also
-  // recomputes tiny sums.
+  // Recomputes, in float32 on the CUDA cores, sums that are NaN and, with three products, tiny
+  // sums.
   template <class A, class B>
   CUTE_DEVICE void repair(A const& a, B const& b, TileIndex tile, int first, int last) {
     const B columns[1] = {b};
@@ -246,7 +248,7 @@ struct WgmmaFp32Gemm {
     for (int i = 0; i < kResults; ++i) any |= lost(results[i]);
     if (!any) return;
     const int end = cute::min(last * TileK, int(cute::size<1>(a)));
-    for (int i = 0; i < kResults; ++i) {  // this loop is not unrolled, because it rarely runs
+    for (int i = 0; i < kResults; ++i) {  // we do not unroll this loop, because it rarely runs
       float sum = 0;
       CUTE_UNROLL
       for (int j = 0; j < kResults; ++j) sum = i == j ? results[j] : sum;
@@ -286,7 +288,7 @@ struct WgmmaFp32Gemm {
   static CUTE_DEVICE int first_row() {
     return (threadIdx.x - kProducers) / 32 * 16 + lane() / 4;
   }
-  // Returns row and column of result i of this thread (of each group).
+  // Returns row and column of this thread's result i; they are the same for all groups.
   static CUTE_DEVICE TileIndex place(TileIndex tile, int i) {
     const int row = first_row() + i / 2 % 2 * 8, column = i / 4 * 8 + lane() % 4 * 2 + i % 2;
     return {tile.m * TileM + (kTurned ? column : row), tile.n * kGroupN + (kTurned ? row : column)};
@@ -391,7 +393,7 @@ struct WgmmaFp32Gemm {
     };
     cute::warpgroup_fence_operand(sums);
     cute::warpgroup_arrive();
-    // An instruction reads 32 bytes along the depth, and a descriptor counts units of 16 bytes.
+    // An instruction reads 32 bytes along k, and a descriptor counts units of 16 bytes.
     if constexpr (Products == 3) {
       const auto shared_low = Split::descriptor(storage.parts[1][stage]);
       CUTE_UNROLL

@@ -2,8 +2,8 @@
 // Pointwise functions on floats with PyTorch's semantics. NaN propagates. All functions have full
 // float32 precision, except those whose names begin with fast_ or flushed_.
 //
-// Contract: these are device functions without state, and they do not need CuTe. The first argument
-// is the element, and the operator's scalars follow.
+// Contract: all functions of this header are device functions without state and do not need CuTe.
+// The first argument of a function is the element, and the operator's scalars follow.
 //
 // Example: float y = cutegen::leaky_relu(x, 0.01f);
 #pragma once
@@ -18,7 +18,7 @@ CUTEGEN_FN bool is_nan(float x) { return x != x; }
 CUTEGEN_FN bool is_inf(float x) { return fabsf(x) == infinity(); }
 CUTEGEN_FN bool is_finite(float x) { return fabsf(x) < infinity(); }
 
-// If one argument is NaN, PyTorch's maximum and minimum return NaN. The instructions below do the
+// If one argument is NaN, PyTorch's maximum and minimum return NaN. max.NaN and min.NaN do the
 // same, but fmaxf and fminf would return the other argument.
 CUTEGEN_FN float maximum(float a, float b) {
   float most;
@@ -30,7 +30,7 @@ CUTEGEN_FN float minimum(float a, float b) {
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
   return least;
 }
-// If the limit is zero, these functions do not call maximum() or minimum(), because these may
+// If the limit is zero, clamp_min() and clamp_max() do not call maximum() or minimum(), which may
 // change the sign of a zero.
 CUTEGEN_FN float clamp_min(float x, float low) {
   return low != 0.0f ? maximum(x, low) : (x < low ? low : x);
@@ -43,7 +43,7 @@ CUTEGEN_FN float clamp(float x, float low, float high) {
 }
 
 CUTEGEN_FN float square(float x) { return x * x; }
-// floor_div() rounds the quotient down, as Python does, and floor_mod() returns its remainder.
+// floor_div() rounds the quotient down, as Python does, and floor_mod() returns the remainder.
 CUTEGEN_FN int64_t floor_div(int64_t a, int64_t b) {
   const int64_t q = a / b;
   return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
@@ -51,8 +51,8 @@ CUTEGEN_FN int64_t floor_div(int64_t a, int64_t b) {
 CUTEGEN_FN int64_t floor_mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
 CUTEGEN_FN float cube(float x) { return x * x * x; }
 CUTEGEN_FN float reciprocal(float x) { return 1.0f / x; }
-// Improves the GPU's approximation by one step of Newton's method. The error is at most 1 ulp, as
-// with 1 / sqrtf(x).
+// Improves the GPU's approximation by one step of Newton's method. The error of rsqrt() is at most
+// 1 ulp, as with 1 / sqrtf(x).
 CUTEGEN_FN float rsqrt(float x) {
   if (!(x >= 0x1p-100f && x <= 0x1p100f)) return 1.0f / sqrtf(x);
   const float y = rsqrtf(x);
@@ -66,10 +66,10 @@ CUTEGEN_FN float remainder(float a, float b) {
   return (r != 0.0f && (r < 0.0f) != (b < 0.0f)) ? r + b : r;
 }
 
-// Faster functions for kernels that round results to 16 bits. Their relative error is at most 2^-16
-// if the result is a normal number. If the result would be subnormal, flushed_exp() and
-// flushed_exp2() return zero. In contrast, fast_exp() returns subnormal results, because bfloat16
-// can represent them: it squares exp(x / 2), which is a normal number.
+// The flushed_ and fast_ functions are for kernels that round results to 16 bits; their relative
+// error is at most 2^-16 if the result is a normal number. If the result would be subnormal,
+// flushed_exp() and flushed_exp2() return zero, but fast_exp() returns the subnormal result,
+// because bfloat16 can represent it: fast_exp() squares exp(x / 2), which is a normal number.
 CUTEGEN_FN float flushed_exp2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -85,9 +85,9 @@ CUTEGEN_FN float fast_reciprocal(float x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-// For a divisor that many elements share: row_reciprocal() computes its inverse once, and
-// quotient() needs only one multiplication for each element. The error is at most 1.5 ulp. If the
-// divisor is NaN or close to the limits of float's range, row_reciprocal() returns 0, and
+// If many elements share a divisor, row_reciprocal() computes its inverse once, and quotient()
+// needs only one multiplication for each element. The error of quotient() is at most 1.5 ulp. If
+// the divisor is NaN or close to the limits of float's range, row_reciprocal() returns 0, and
 // quotient() divides.
 CUTEGEN_FN float row_reciprocal(float by) {
   const float size = fabsf(by);
@@ -96,7 +96,7 @@ CUTEGEN_FN float row_reciprocal(float by) {
 CUTEGEN_FN float quotient(float x, float by, float inverse) {
   return inverse != 0.0f ? x * inverse : x / by;
 }
-// For results that depend on the last bit: rounded_quotient() rounds as a division does, but only
+// For results that depend on the last bit, rounded_quotient() rounds as a division does, but only
 // divisor_inverse() divides. One step of Newton's method makes the quotient exact to 46 bits before
 // the rounding. The factor that divisor_scale() returns brings very large and very small divisors
 // closer to one.
@@ -126,8 +126,8 @@ CUTEGEN_FN float fast_gelu_tanh(float x) {
 }
 
 // Computes x * Phi(x), where Phi is the distribution function of the standard normal. For a >= 0
-// and t = 1 / (1 + 0.35 a), Phi(-a) is approximately t * 2^(P(t) - a^2 / (2 ln 2)). The polynomial
-// P was fitted so that the relative error is at most 7e-6.
+// and t = 1 / (1 + 0.35 a), Phi(-a) is approximately t * 2^(P(t) - a^2 / (2 ln 2)). We fitted the
+// polynomial P so that the relative error is at most 7e-6.
 CUTEGEN_FN float fast_gelu(float x) {
   const float a = fabsf(x), t = fast_reciprocal(fmaf(0.35f, a, 1.0f));
   float p = fmaf(t, 0.33314651f, -1.05047881f);
@@ -142,14 +142,14 @@ CUTEGEN_FN float fast_gelu(float x) {
 CUTEGEN_FN float relu(float x) { return x < 0.0f ? 0.0f : x; }
 CUTEGEN_FN float leaky_relu(float x, float slope) { return x > 0.0f ? x : x * slope; }
 CUTEGEN_FN float threshold(float x, float limit, float value) { return x <= limit ? value : x; }
-// Computes 1 / x for x from 1 to 2 with an error of at most 1 ulp. It has no branch, unlike a
-// division, so the instructions of several elements overlap. It improves the GPU's approximation by
-// one step of Newton's method.
+// Computes 1 / x for x from 1 to 2 with an error of at most 1 ulp. Unlike a division, this function
+// has no branch, so the instructions of several elements overlap; it improves the GPU's
+// approximation of 1 / x by one step of Newton's method.
 CUTEGEN_FN float reciprocal_of_one_to_two(float x) {
   const float y = fast_reciprocal(x);
   return fmaf(fmaf(-x, y, 1.0f), y, y);
 }
-// Computes x / 6 for x up to 6, also without a branch.
+// Computes x / 6 for x up to 6, without the branch that a division has.
 CUTEGEN_FN float sixth(float x) {
   const float y = x * (1.0f / 6.0f);
   return fmaf(fmaf(-6.0f, y, x), 1.0f / 6.0f, y);
@@ -172,8 +172,8 @@ CUTEGEN_FN float softplus(float x, float beta, float limit) {
   float scaled = x * beta;
   return scaled > limit ? x : log1pf(expf(scaled)) / beta;
 }
-// Computes tanh(log(1 + e)) with e = exp(x). This equals n / (n + 2) with n = e (e + 2), which
-// needs only one exponential and has no cancellation.
+// Computes tanh(log(1 + e)) with e = exp(x). The result equals n / (n + 2) with n = e (e + 2),
+// which needs only one exponential and has no cancellation.
 CUTEGEN_FN float tanh_softplus(float x) {
   const float e = expf(fminf(x, 20.0f)), n = e * (e + 2.0f);
   return x > 20.0f ? 1.0f : __fdividef(n, n + 2.0f);
@@ -190,7 +190,8 @@ CUTEGEN_FN float soft_shrink(float x, float lambda) {
 CUTEGEN_FN float hard_shrink(float x, float lambda) {
   return (x >= -lambda && x <= lambda) ? 0.0f : x;
 }
-// Computes start + weight * (end - start). It starts from the end that is closer, as PyTorch does.
+// Computes start + weight * (end - start). lerp() starts from the closer of the two ends, as
+// PyTorch does.
 CUTEGEN_FN float lerp(float start, float end, float weight) {
   float d = end - start;
   return fabsf(weight) < 0.5f ? start + weight * d : end - d * (1.0f - weight);
@@ -200,7 +201,7 @@ CUTEGEN_FN float lerp(float start, float end, float weight) {
 CUTEGEN_FN float xlogy(float x, float y) {
   return x == 0.0f && !is_nan(y) ? 0.0f : x * logf(y);
 }
-// The losses are functions of the difference d of prediction and target.
+// smooth_l1() and huber() are functions of the difference d of prediction and target.
 CUTEGEN_FN float smooth_l1(float d, float beta) {
   float size = fabsf(d);
   return size < beta ? 0.5f * size * size / beta : size - 0.5f * beta;
@@ -209,19 +210,20 @@ CUTEGEN_FN float huber(float d, float delta) {
   float size = fabsf(d);
   return size < delta ? 0.5f * size * size : delta * (size - 0.5f * delta);
 }
-// Binary cross entropy of probability p and target t. Logarithms are clamped to at least -100, as
-// in PyTorch.
+// Returns the binary cross entropy of probability p and target t. As in PyTorch, logarithms below
+// -100 count as -100.
 CUTEGEN_FN float cross_entropy(float p, float t) {
   return (t - 1.0f) * clamp_min(log1pf(-p), -100.0f) - t * clamp_min(logf(p), -100.0f);
 }
-// Binary cross entropy of probability sigmoid(x) and target t; `positive` is PyTorch's pos_weight.
+// Returns the binary cross entropy of probability sigmoid(x) and target t; `positive` is
+// pos_weight.
 CUTEGEN_FN float logits_loss(float x, float t, float positive) {
   const float small = log1pf(expf(-fabsf(x))) + fmaxf(-x, 0.0f);  // log(1 + exp(-x))
   return (1.0f - t) * x + (1.0f + (positive - 1.0f) * t) * small;
 }
 
 CUTEGEN_FN float sinc(float x) { return x == 0.0f ? 1.0f : sinpif(x) / (3.14159265358979f * x); }
-// A negative eps disables the clamping of x.
+// If eps is negative, logit() does not clamp x.
 CUTEGEN_FN float logit(float x, float eps) {
   const float p = eps < 0.0f ? x : clamp(x, eps, 1.0f - eps);
   return logf(p / (1.0f - p));
@@ -237,7 +239,7 @@ CUTEGEN_FN float nan_to_num(float x, float nan, float high, float low) {
   return is_nan(x) ? nan : is_inf(x) ? (x > 0.0f ? high : low) : x;
 }
 // Returns the index of the bin that contains x, or -1 if x is outside [low, high]. All bins have
-// the same width, and the last bin includes `high`.
+// the same width, and the last bin includes the value `high`.
 CUTEGEN_FN float histogram_bin(float x, float low, float high, float bins) {
   if (!(x >= low && x <= high)) return -1.0f;
   return fminf(floorf((x - low) / (high - low) * bins), bins - 1.0f);

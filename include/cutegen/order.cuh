@@ -2,11 +2,11 @@
 // Orders the elements of a row by value, for top-k and sort.
 //
 // Contract: a Key holds a float and its position in the row; a WideKey holds an integer and its
-// position. Positions must be below 2^32 - 1. A key with a larger value comes first or, if Largest
-// is false, a key with a smaller value. If values are equal, the smaller position comes first. NaN
-// counts as the largest value, and +0 equals -0, as in PyTorch. A default-constructed Key comes
-// after all other keys. The function sort_keys() sorts `padded` keys in shared memory; `padded`
-// must be a power of two, and all threads of the CTA must call the function.
+// position. Positions must be below 2^32 - 1. Keys with larger values come first or, if Largest is
+// false, keys with smaller values. If two values are equal, the key with the smaller position comes
+// first. NaN counts as the largest value, and +0 equals -0, as in PyTorch. A default-constructed
+// Key comes after all other keys. The function sort_keys() sorts `padded` keys in shared memory;
+// `padded` must be a power of two, and all threads of the CTA must call the function.
 //
 // Example: Key k = key_of<true>(x, at); combine_row<256>(k, shared); float x = value_of<true>(k);
 #pragma once
@@ -42,7 +42,7 @@ __device__ __forceinline__ float value_of(Key const& key) {
   return __uint_as_float(rising >> 31 ? rising & 0x7fffffffu : ~rising);
 }
 
-// The key for an int64_t value; it has 16 bytes.
+// A WideKey is the key for an int64_t value; it has 16 bytes.
 struct WideKey {
   uint64_t value = 0;
   unsigned place = 0, unused = 0;
@@ -66,8 +66,8 @@ __device__ __forceinline__ int64_t value_of(WideKey const& key) {
   return int64_t((Largest ? key.value : ~key.value) ^ kSignBit);
 }
 
-// Merges pairs of neighbouring sorted runs of `run` keys each. This call writes only Each keys of
-// the result, from index `at` on, so that many threads can share the merge.
+// Merges pairs of neighbouring sorted runs of `run` keys each. A call of merge_runs() writes only
+// Each keys of the result, from index `at` on, so that many threads can share the merge.
 template <int Each, class K>
 __device__ __forceinline__ void merge_runs(K const* from, K* to, int64_t length, int64_t run, int64_t at) {
   const int64_t begin = at / (2 * run) * (2 * run), skip = at - begin;
@@ -90,7 +90,7 @@ __device__ __forceinline__ void merge_runs(K const* from, K* to, int64_t length,
 
 // Sorts with a bitonic network. In each pass, every thread compares pairs of keys whose indices
 // differ by `apart`. While `apart` is at most 32, each warp works on the same 64 keys in every
-// pass. These passes therefore need no barrier of the whole CTA.
+// pass, so these passes need no barrier of the whole CTA.
 template <class K>
 __device__ __forceinline__ void sort_keys(K* keys, int padded) {
   __syncthreads();
@@ -98,7 +98,7 @@ __device__ __forceinline__ void sort_keys(K* keys, int padded) {
     for (int apart = size / 2; apart > 0; apart /= 2) {
       for (int pair = threadIdx.x; pair < padded / 2; pair += blockDim.x) {
         const int a = 2 * pair - (pair & (apart - 1)), b = a + apart;
-        const bool falling = (a & size) == 0;  // true if the greater key comes first
+        const bool falling = (a & size) == 0;  // whether the greater key comes first
         if (keys[falling ? b : a].before(keys[falling ? a : b])) {
           const K other = keys[a];
           keys[a] = keys[b];

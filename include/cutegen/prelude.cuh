@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declares the names that every kernel source may use without an include: fixed-width integers,
-// half types, INFINITY and NAN. The compile server parses this header once, before it compiles any
+// half types, INFINITY and NAN. The compile server parses prelude.cuh once, before it compiles any
 // kernel.
 #pragma once
 
@@ -15,7 +15,7 @@
 #include <cuda/std/limits>
 #include <cuda/std/type_traits>
 
-// This header does not include libcu++'s cmath, because the macros of cmath (FP_NAN and others)
+// prelude.cuh does not include libcu++'s cmath, because the macros of cmath (FP_NAN and others)
 // clash with CUTLASS's enumerators.
 #ifndef INFINITY
 #define INFINITY _CUDA_VSTD::numeric_limits<float>::infinity()

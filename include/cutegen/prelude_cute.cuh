@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Includes the headers that kernel sources with CuTe need. The compile server parses them once for
-// all sources.
+// Includes the headers that kernel sources with CuTe need. The compile server parses these headers
+// once for all sources.
 #pragma once
 
 #include <cutegen/prelude.cuh>

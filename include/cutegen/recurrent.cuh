@@ -3,14 +3,15 @@
 // state of a cell.
 //
 // Contract: `Lanes` threads, a power of two up to 32, share the dot products of one state element;
-// all threads of the warp must call the functions together. The state of each sequence is a row of
-// `pitch` floats in shared memory: `pitch` is the size of the state rounded up to a multiple of 4,
-// and the elements beyond the state are zero.
+// all threads of the warp must call the functions of this header together. The state of each
+// sequence is a row of `pitch` floats in shared memory; `pitch` is the size of the state rounded up
+// to a multiple of 4, and the elements beyond the state are zero.
 // - add_products takes weights whose rows also have `pitch` elements and begin at multiples of 4
-//   elements. For weights of any other alignment, there is add_products_of_rows.
-// - combine_lanes adds the lanes' partial sums. Afterwards, lane b holds the sums of sequence b.
+//   elements. For weights of any other alignment, call add_products_of_rows.
+// - combine_lanes adds the lanes' partial sums. After combine_lanes, lane b holds the sums of
+//   sequence b.
 // - store_in_cluster writes to the shared memory of CTA `rank` of the cluster.
-// - load_past_l1 bypasses L1, so that it sees values that another SM has written.
+// - load_past_l1 bypasses L1, so that the caller sees values that another SM has written.
 //
 // Example: add_products<8>(sums, w, n * pitch, state, pitch, lane);
 //          combine_lanes<8>(sums, own, lane); float h = LstmCell::next(x, own, h, cell);
@@ -75,9 +76,9 @@ CUTE_DEVICE void combine_lanes(float (&sums)[Gates][Rows], float (&own)[Gates], 
   }
 }
 
-// Each cell computes the next state from x, the products of the input and its weights, and from
-// `sums`, the products of the last state and its weights. The gates have PyTorch's order: input,
-// forget, cell, output for LSTM, and reset, update, new for GRU.
+// Each cell class computes the next state from x, the products of the input and its weights, and
+// from `sums`, the products of the last state and its weights. The gates of a cell have PyTorch's
+// order: input, forget, cell, output for LSTM, and reset, update, new for GRU.
 struct LstmCell {
   static constexpr int kGates = 4;
   CUTE_DEVICE static float next(float const (&x)[4], float const (&sums)[4], float, float& cell) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accumulators for reductions, and functions that combine the accumulators of several threads.
+// This header has accumulators for reductions, and functions that combine the accumulators of
+// several threads.
 //
-// Contract: a new accumulator holds the neutral element. Its add() adds one value, merge() adds
-// another accumulator, and value() returns the result. Sum also adds up the rounding errors of its
-// additions, so sums of long rows stay accurate. PlainSum ignores them; use it for short rows and
-// 16-bit results. ArgMax and ArgMin take a value and its index. If values are equal, the first
-// index wins, and a NaN wins against every number, as in PyTorch.
+// Contract: a new accumulator holds the neutral element. An accumulator's add() adds one value,
+// merge() adds another accumulator, and value() returns the result. Sum also adds up the rounding
+// errors of its additions, so that sums of long rows stay accurate. PlainSum ignores rounding
+// errors; use it for short rows and 16-bit results. ArgMax and ArgMin take a value and its index.
+// If values are equal, ArgMax and ArgMin return the first index; a NaN wins against every number,
+// as in PyTorch.
 // - combine_warp combines the accumulators of each aligned group of `Width` lanes of a full warp.
 // - combine_row combines the accumulators of each group of `Width` threads.
 // - combine_column and combine_columns treat the CTA as a grid of threads (x, y), and combine the
@@ -28,8 +30,8 @@ struct Sum {
     error += (total - (t - back)) + (x - back);
     total = t;
   }
-  // Adds the V values without compensation first, because V is small and their error does not grow
-  // with the length of the row.
+  // Adds the V values without compensation first, because V is small and the error of this small
+  // sum does not grow with the length of the row.
   template <int V>
   CUTEGEN_FN void add(float const (&x)[V]) {
     float few = x[0];
@@ -61,7 +63,7 @@ struct PlainSum {
   CUTEGEN_FN float value() const { return total; }
 };
 
-// The sum of integers or Booleans. It wraps modulo 2^64, as in PyTorch.
+// Total is the sum of integers or Booleans, which wraps modulo 2^64, as in PyTorch.
 struct Total {
   unsigned low = 0, high = 0;  // two 32-bit words, because shuffle_xor() moves 32-bit words
   CUTEGEN_FN void add(int64_t x) {
@@ -72,7 +74,7 @@ struct Total {
   CUTEGEN_FN int64_t value() const { return int64_t(uint64_t(high) << 32 | low); }
 };
 
-// The largest (Sign 1) or smallest (Sign -1) integer, stored as two 32-bit words, as in Total.
+// BestInteger holds the largest (Sign 1) or smallest (Sign -1) integer as two 32-bit words.
 template <int Sign>
 struct BestInteger {
   unsigned low = 0, high = 0;
@@ -110,7 +112,7 @@ struct Min {
   CUTEGEN_FN float value() const { return best; }
 };
 
-// The index of the largest value.
+// ArgMax finds the index of the largest value.
 struct ArgMax {
   float best = -infinity();
   unsigned at = 0xffffffffu;
@@ -124,7 +126,7 @@ struct ArgMax {
   CUTEGEN_FN int64_t value() const { return at; }
 };
 
-// The index of the smallest value, which is the largest after negation.
+// ArgMin finds the index of the smallest value, which is the largest value after negation.
 struct ArgMin {
   ArgMax negated;
   CUTEGEN_FN void add(float x, unsigned i) { negated.add(-x, i); }
@@ -132,15 +134,15 @@ struct ArgMin {
   CUTEGEN_FN int64_t value() const { return negated.value(); }
 };
 
-// Computes max(x) and sum(exp(x - max(x))) in one pass. It scales the sum down whenever the maximum
-// grows. The relative error of flushed_exp() grows for arguments far below zero, but these terms
-// contribute little to the sum.
+// Computes max(x) and sum(exp(x - max(x))) in one pass, and scales the sum down whenever the
+// maximum grows. The relative error of flushed_exp() grows for arguments far below zero, but such
+// arguments contribute little to the sum.
 template <class Total>
 struct MaxSumExpOf {
   Max max;
   Total sum;
   CUTEGEN_FN void rescale(float from, float to) {
-    if (from != to) sum.scale(flushed_exp(from - to));  // this is rare, as the maximum seldom grows
+    if (from != to) sum.scale(flushed_exp(from - to));  // the maximum seldom grows
   }
   template <int V>
   CUTEGEN_FN void add(float const (&x)[V]) {  // rescales at most once for V values
@@ -170,9 +172,9 @@ struct MaxSumExpOf {
 
 using MaxSumExp = MaxSumExpOf<Sum>;
 
-// Computes sum(x) and sum((x - mean(x))^2) in one pass. The caller adds x - shift, and the shift is
-// one element of the row. The shift may be far from the mean: the sum of squares has twice float's
-// precision, so the result stays accurate after cancellation.
+// Computes sum(x) and sum((x - mean(x))^2) in one pass. The caller of Moments adds x - shift, and
+// the shift is one element of the row. The shift may be far from the mean: the sum of squares has
+// twice float's precision, so the result stays accurate after cancellation.
 struct Moments {
   Sum sum, squares;
   CUTEGEN_FN void add(float shifted) {
@@ -240,8 +242,9 @@ CUTEGEN_FN void combine_row(Acc& acc, float* shared) {
   }
 }
 
-// Treats the CTA as a grid of Columns x Rows threads (x, y), x fastest. Each thread receives the
-// total of all threads with its x. `shared` must have room for Columns * Rows accumulators.
+// Treats the CTA as a grid of Columns x Rows threads (x, y), where x varies fastest. Each thread
+// receives the total of all threads that have the same x. `shared` must have room for Columns *
+// Rows accumulators.
 template <int Columns, int Rows, class Acc>
 CUTEGEN_FN void combine_column(Acc& acc, float* shared) {
   if constexpr (Rows > 1) {
@@ -259,10 +262,10 @@ CUTEGEN_FN void combine_column(Acc& acc, float* shared) {
   }
 }
 
-// Constants of combine_columns. First, combine_columns uses shuffles to merge the accumulators of a
-// warp's threads that have the same x. Then it merges groups of kSide threads through shared
-// memory, kAtOnce of each thread's V accumulators at a time. kFloats is the required size of shared
-// memory.
+// ColumnGroups has the constants of combine_columns. First, combine_columns uses shuffles to merge
+// the accumulators of a warp's threads that have the same x. Then combine_columns merges groups of
+// kSide threads through shared memory, kAtOnce of each thread's V accumulators at a time. kFloats
+// is the required size of shared memory.
 template <int Columns, int Threads, int V, int Words>
 struct ColumnGroups {
   static constexpr int kSide = Columns < 32 ? 32 : Columns, kGroups = Threads / kSide;
@@ -274,10 +277,10 @@ struct ColumnGroups {
   static constexpr int kFloats = kGroups > 1 ? kGroups * Columns * kAtOnce * Words : 1;
 };
 
-// Treats the CTA as a grid of Columns x (Threads / Columns) threads (x, y), x fastest. Each thread
-// receives the totals of the V accumulators of all threads with its x. Columns, Threads and V are
-// powers of 2. `shared` must have room for ColumnGroups<Columns, Threads, V, Words>::kFloats
-// floats, if an accumulator has at most Words 32-bit words.
+// Treats the CTA as a grid of Columns x (Threads / Columns) threads (x, y), where x varies fastest.
+// Each thread receives the totals of the V accumulators of all threads that have the same x.
+// Columns, Threads and V are powers of 2. `shared` must have room for ColumnGroups<Columns,
+// Threads, V, Words>::kFloats floats, if an accumulator has at most Words 32-bit words.
 template <int Columns, int Threads, class Acc, int V>
 CUTEGEN_FN void combine_columns(Acc (&acc)[V], float* shared) {
   using Groups = ColumnGroups<Columns, Threads, V, sizeof(Acc) / sizeof(float)>;

@@ -3,11 +3,11 @@
 // rolls, interpolation and adaptive pooling.
 //
 // Contract: construct an object (such as ReflectedAxis) from the position `p` in the result, the
-// size of the axis in the input, and its size in the result. The object's count() is the number of
-// input elements to read, at(i) is the position of element i in the input (-1 if it is outside),
-// and weight(i) is its weight. Positions and weights equal PyTorch's. Scale is a type with the
-// constant `value`, the number of input elements per element of the result. If `value` is 0, the
-// two sizes determine the scale.
+// size of the axis in the input, and the size of the axis in the result. The object's count() is
+// the number of input elements to read, at(i) is the position of element i in the input (-1 if it
+// is outside the input), and weight(i) is the weight of element i. Positions and weights equal
+// PyTorch's. Scale is a type with the constant `value`, the number of input elements per element of
+// the result. If the `value` of Scale is 0, the two sizes of the axis determine the scale.
 //
 // Example: const cutegen::ReflectedAxis<1> x(p, in, out); float value = row[x.at(0)];
 #pragma once
@@ -53,8 +53,9 @@ struct FlippedAxis : OnePlace {
   CUTE_DEVICE FlippedAxis(int p, int in, int) : OnePlace{in - 1 - p} {}
 };
 
-// Nearest-neighbour interpolation; Exact selects PyTorch's mode nearest-exact, which starts from
-// the middle of the result's element. The arithmetic uses floats, as PyTorch's does.
+// NearestAxis interpolates with the nearest neighbour; Exact selects PyTorch's mode nearest-exact,
+// which starts from the middle of the result's element. NearestAxis computes in float, as PyTorch
+// does.
 template <class Scale, bool Exact>
 struct NearestAxis : OnePlace {
   CUTE_DEVICE NearestAxis(int p, int in, int out) : OnePlace{0} {
@@ -64,9 +65,9 @@ struct NearestAxis : OnePlace {
   }
 };
 
-// Returns the position in the input, between two elements. It computes in double, because floats
-// lose digits of large positions. It rounds the product before the addition, as PyTorch does, so
-// that integer positions stay integers.
+// Returns the position in the input, between two elements. place_between() computes in double,
+// because floats lose digits of large positions. place_between() rounds the product before the
+// addition, as PyTorch does, so that integer positions stay integers.
 template <class Scale, bool Aligned>
 CUTE_DEVICE double place_between(int p, int in, int out) {
   if (Aligned) return out > 1 ? double(in - 1) / double(out - 1) * p : 0.0;
@@ -114,8 +115,8 @@ struct CubicAxis {
   }
 };
 
-// All elements of window p. The `out` windows together cover the axis; two neighbouring windows may
-// share one element.
+// AdaptiveAxis takes all elements of window p. The `out` windows of adaptive pooling together cover
+// the axis; two neighbouring windows may share one element.
 struct AdaptiveAxis {
   int first, size;
   CUTE_DEVICE AdaptiveAxis(int p, int in, int out) {

@@ -3,15 +3,17 @@
 // share a long row.
 //
 // Contract: a slot is the place of one vector in shared memory. Each thread copies its own vectors
-// and reads only its own slots, so the copies need no barrier.
+// and reads only the slots that it copied, so the copies need no barrier.
 // - copy_async starts a copy (sm_80 and later), and end_group closes a group of copies.
 // - wait_groups waits until at most `pending` groups (0 to 15) of this thread are in flight.
 // - combine_cluster merges the accumulators of Ctas CTAs (1 to 16, a power of 2). All threads of a
-//   CTA must pass the same accumulator. `slot` is shared memory that no other call may use.
-// - combine_columns_of_cluster merges V accumulators for each column after combine_columns. Its
-//   `slot` must have room for 2 * Columns * V accumulators.
-// - leave_cluster must follow the last merge. It keeps a CTA alive while other CTAs read its shared
-//   memory (sm_90 and later).
+//   CTA must pass the same accumulator to combine_cluster. No other call may use the shared memory
+//   `slot` of combine_cluster.
+// - combine_columns_of_cluster merges V accumulators for each column; call it after
+//   combine_columns. The `slot` of combine_columns_of_cluster must have room for 2 * Columns * V
+//   accumulators.
+// - leave_cluster must follow the last merge. leave_cluster keeps a CTA alive while other CTAs read
+//   its shared memory (sm_90 and later).
 //
 // Example: copy_async(&kept[i], &x[i]); end_group(); wait_groups(0); sum.add(kept[i].element[0]);
 //          combine_row<kWidth>(sum, shared); combine_cluster<8>(sum, slot); ... leave_cluster<8>();

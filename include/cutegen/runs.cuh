@@ -6,7 +6,7 @@
 // The function of(i) returns the run that holds element i, and start_of(run) returns the first
 // element of a run. The function load_run fills `r` with the values for V neighbouring elements;
 // the tensor `g` has one value for each run. The V elements must lie in one run if Whole is true,
-// otherwise in at most two.
+// otherwise in at most two runs.
 //
 // Example: const Runs runs(height * width); load_run<false>(gWeight, runs, j * 4, w);
 #pragma once
@@ -19,7 +19,7 @@ class Runs {
  public:
   CUTE_DEVICE explicit Runs(int length)
       : length_(length > 0 ? length : 1), inverse_(0xffffffffu / length_) {}
-  // The quotient that the inverse gives may be too small by 1.
+  // The multiplication by the inverse may give a quotient that is too small by 1.
   CUTE_DEVICE int of(int i) const {
     const unsigned run = __umulhi(unsigned(i), inverse_);
     return int(run + (unsigned(i) - run * length_ >= length_ ? 1u : 0u));
@@ -41,7 +41,7 @@ CUTE_DEVICE void load_run(cute::Tensor<Engine, Layout> const& g, Runs const& run
     CUTE_UNROLL
     for (int v = 0; v < V; ++v) r[v] = value;
   } else {
-    const int left = runs.start_of(run) + runs.length() - first;  // elements until this run ends
+    const int left = runs.start_of(run) + runs.length() - first;  // elements until the run ends
     const R next = convert<R>(T(g(left < V ? run + 1 : run)));
     CUTE_UNROLL
     for (int v = 0; v < V; ++v) r[v] = v < left ? value : next;

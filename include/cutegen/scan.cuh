@@ -3,14 +3,15 @@
 //
 // Contract: an operation Op (Add, Multiply, Largest, Smallest, ...) has a type Value, a neutral
 // element and combine(). If Value is not float, from(x, position) converts an element to a Value,
-// and result() converts a Value to a result. Each thread holds x[Items][V]. For scan_row, `Width`
-// threads (a power of two up to 32, or all threads of the CTA) hold the next Items * Width * V
-// elements of a row; the order is item, then thread, then element of the vector. For scan_column,
-// the CTA has Rows teams of Columns threads. Each thread has V columns and Items positions along
-// the scanned axis, and the next team has the next positions. Both functions start from `carry`,
-// replace x by the results, and set `carry` to the value after the tile. With `Exclusive`, a result
-// excludes the element itself. All threads of the CTA must call the function (if Width is at most
-// 32, all threads of the warp). Consecutive calls must alternate between two buffers for `shared`.
+// and result() converts a Value to a result. Each thread holds x[Items][V], its part of the tile.
+// For scan_row, `Width` threads (a power of two up to 32, or all threads of the CTA) hold the next
+// Items * Width * V elements of a row; the order of the elements is item, then thread, then element
+// of the vector. For scan_column, the CTA has Rows teams of Columns threads. In scan_column, each
+// thread has V columns and Items positions along the scanned axis, and the next team has the next
+// positions. scan_row and scan_column start from `carry`, replace x by the results, and set `carry`
+// to the value after the tile. With `Exclusive`, a result excludes the element itself. All threads
+// of the CTA must call scan_row or scan_column (if Width is at most 32, all threads of the warp).
+// Consecutive calls must alternate between two buffers for `shared`.
 //
 // Example: float carry = 0; scan_row<Add, 256, false>(x, carry, shared + (tile % 2) * 32);
 #pragma once
@@ -53,8 +54,8 @@ struct AddIntegers {
   static CUTEGEN_FN int64_t result(Value x) { return x; }
 };
 
-// Operation for the logarithm of a sum of exponentials. Value holds the largest exponent and the
-// sum of exp(exponent - largest).
+// LogSum is the operation for the logarithm of a sum of exponentials. LogSum::Value holds the
+// largest exponent and the sum of exp(exponent - largest).
 struct LogSum {
   struct Value {
     float most, sum;
@@ -71,8 +72,8 @@ struct LogSum {
   static CUTEGEN_FN float result(Value x) { return x.most + logf(x.sum); }
 };
 
-// Operation for the position of the largest value (Sign 1) or of the smallest value (Sign -1). If
-// values are equal, the last position wins. A NaN wins against every number.
+// Placed finds the position of the largest value (Sign 1) or of the smallest value (Sign -1). If
+// values are equal, Placed keeps the last position. A NaN wins against every number.
 template <int Sign>
 struct Placed {
   struct Value {
@@ -111,7 +112,7 @@ CUTEGEN_FN T by_words(T x, Shuffle&& shuffle) {
   }
 }
 
-// For each aligned group of Width lanes: lane i returns the combination of lanes 0 to i of its
+// In each aligned group of Width lanes, lane i returns the combination of lanes 0 to i of the
 // group.
 template <class Op, int Width>
 CUTEGEN_FN typename Op::Value scan_lanes(typename Op::Value x) {
@@ -126,7 +127,8 @@ CUTEGEN_FN typename Op::Value scan_lanes(typename Op::Value x) {
 }
 
 // Combines each cumulative result x[i] with `before`, the total of the preceding elements. If
-// Exclusive is true, it also shifts the results by one position, so that x[0] becomes `before`.
+// Exclusive is true, from_before() also shifts the results by one position, so that x[0] becomes
+// `before`.
 template <class Op, bool Exclusive, int N>
 CUTEGEN_FN void from_before(typename Op::Value before, typename Op::Value (&x)[N]) {
 #pragma unroll
@@ -142,7 +144,8 @@ CUTEGEN_FN void scan_own(typename Op::Value (&x)[N]) {
   for (int i = 1; i < N; ++i) x[i] = Op::combine(x[i - 1], x[i]);
 }
 
-// `shared` must have room for 32 values. The function does not use it if Width is at most 32.
+// For scan_row(), `shared` must have room for 32 values. scan_row() does not use `shared` if Width
+// is at most 32.
 template <class Op, int Width, bool Exclusive, int Items, int V>
 CUTEGEN_FN void scan_row(typename Op::Value (&x)[Items][V], typename Op::Value& carry,
                          typename Op::Value* shared) {
@@ -150,7 +153,7 @@ CUTEGEN_FN void scan_row(typename Op::Value (&x)[Items][V], typename Op::Value& 
   constexpr int kLanes = Width < 32 ? Width : 32, kWarps = Width / kLanes;
   static_assert(kWarps == 1 || Items * kWarps <= 32, "a warp combines the totals of all warps");
   const int lane = threadIdx.x % kLanes, warp = threadIdx.x / 32;
-  // For each item: the combination of the lanes before this one, and of all lanes of the group.
+  // before[i] combines the lanes before this one for item i, and total[i] all lanes of the group.
   Value before[Items], total[Items];
 #pragma unroll
   for (int i = 0; i < Items; ++i) {
@@ -188,7 +191,8 @@ CUTEGEN_FN void scan_row(typename Op::Value (&x)[Items][V], typename Op::Value& 
   }
 }
 
-// `shared` must have room for Rows * Columns * V values. The function does not use it if Rows is 1.
+// For scan_column(), `shared` must have room for Rows * Columns * V values. scan_column() does not
+// use `shared` if Rows is 1.
 template <class Op, int Rows, int Columns, bool Exclusive, int Items, int V>
 CUTEGEN_FN void scan_column(typename Op::Value (&x)[Items][V], typename Op::Value (&carry)[V],
                             typename Op::Value* shared) {
@@ -225,9 +229,10 @@ CUTEGEN_FN void scan_column(typename Op::Value (&x)[Items][V], typename Op::Valu
   }
 }
 
-// If several CTAs scan parts of one row, this function returns the carry with which a part begins.
-// It combines `parts` totals, one for each preceding part; consecutive totals lie `apart` floats
-// apart. The lanes of the warp share the work, and every lane returns the carry.
+// If several CTAs scan parts of one row, carry_of_warp() returns the carry with which a part
+// begins. carry_of_warp() combines `parts` totals, one for each preceding part of the row;
+// consecutive totals lie `apart` floats apart. The lanes of the warp share this work, and every
+// lane returns the carry.
 template <class Op>
 CUTEGEN_FN float carry_of_warp(float const* totals, int64_t apart, int parts) {
   float carry = Op::neutral();
@@ -238,9 +243,10 @@ CUTEGEN_FN float carry_of_warp(float const* totals, int64_t apart, int parts) {
   return carry;
 }
 
-// Computes the carries with which a part begins, for V columns of each thread. `totals` points to
-// the total of the first column. The teams of the CTA share the work. `shared` must have room for
-// Rows * Columns * V floats. Do not pass the buffer that the first call of scan_column uses.
+// Computes the carries with which a part of an axis begins, for V columns of each thread. `totals`
+// points to the total of the first column. The teams of threads of the CTA share this work. For
+// carry_of_columns(), `shared` must have room for Rows * Columns * V floats. Do not pass the buffer
+// that the first call of scan_column uses.
 template <class Op, int Rows, int Columns, int V>
 CUTEGEN_FN void carry_of_columns(float (&carry)[V], float const* totals, int64_t apart, int parts, float* shared) {
   const int team = threadIdx.x / Columns, column = threadIdx.x % Columns;

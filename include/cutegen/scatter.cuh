@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scatters values to global memory: combines each value with the element at an index that a tensor
-// gives. Several threads may combine values with the same element.
+// gives. Several threads may combine their values with the same element.
 //
 // Contract: add_at and merge_at take V values, a tensor, and the offsets that find_places (vec.cuh)
 // computed: one offset for all values (N is 1), or one for each value. The function add_at uses
 // hardware atomics if they are exact enough. The function merge_at repeats a compare-and-swap until
-// no other thread has changed the element in between. Elements have 32 or 64 bits. The order of
-// additions differs from run to run.
+// no other thread has changed the element in between. Elements have 32 or 64 bits. The order of the
+// scattered additions differs from run to run.
 //
 // Example: cutegen::add_at(r, g(_, j), places);
 #pragma once
@@ -57,8 +57,9 @@ CUTE_DEVICE void merge_element(T* to, T x) {
   }
 }
 
-// The hardware's atomic addition flushes subnormal numbers to zero. If |x| is at least 2^-100, this
-// cannot change the rounded sum. For smaller x, the function adds with compare-and-swap.
+// The hardware's atomic addition flushes subnormal numbers to zero. If |x| is at least 2^-100,
+// flushing cannot change the rounded sum. For smaller |x|, add_element() adds with
+// compare-and-swap.
 CUTE_DEVICE void add_element(float* to, float x) {
   if (!(fabsf(x) < 7.8886091e-31f)) atomicAdd(to, x);
   else if (x != 0.0f) merge_element<Added>(to, x);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets a kernel of a program start before the previous one has ended, on sm_90 (programmatic
-// dependent launch). A step is one kernel launch of the program's plan.
+// Lets a kernel of a program start before the previous kernel has ended, on sm_90 (programmatic
+// dependent launch). A step is one kernel launch of the program's launch plan.
 //
 // Contract: if the plan sets "pdl" for a step, the step may begin as soon as all CTAs of the
 // previous step have called allow_next_step() or ended. The step must call await_previous_step()
-// before it accesses memory that the previous step accesses. It must call await_previous_step() in
-// any case before it ends, because the step after it assumes that this step and the previous one
-// have ended.
+// before it accesses memory that the previous step accesses. Every step must call
+// await_previous_step() before it ends, because the next step assumes that all earlier steps have
+// ended.
 //
 // Example: the first kernel calls allow_next_step() at its start, the second await_previous_step() at its end.
 #pragma once

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores V elements of a tensor, and converts them to and from float (or int64_t).
 //
-// Contract: `g` is a rank-1 CuTe tensor of V elements in global memory. Its stride selects the kind
-// of access. With stride Int<1>, one vector access moves all V elements; the address must be a
-// multiple of the vector's size, or of 16 bytes if the vector is larger. With Int<0>, load() reads
-// one element and copies it to all V. With any other stride, V accesses move one element each.
+// Contract: `g` is a rank-1 CuTe tensor of V elements in global memory. The stride of `g` selects
+// the kind of access. With stride Int<1>, vector accesses of up to 16 bytes move all V elements;
+// the address must be a multiple of the vector's size, or of 16 bytes if the vector is larger. With
+// stride Int<0>, load() reads one element and copies it to all V elements. With any other stride, V
+// accesses move one element each.
 //
 // Example: float a[4]; cutegen::load(gA(_, i), a); ... cutegen::store(a, gOut(_, i));
 #pragma once
@@ -16,7 +17,7 @@
 namespace cutegen {
 
 // Rounds to an 8-bit float as PyTorch does: a number that is too large becomes NaN in e4m3, and
-// infinity in e5m2. The GPU's conversion would return the largest finite number.
+// infinity in e5m2. The GPU's conversion would return the largest finite number instead.
 CUTE_DEVICE cute::float_e4m3_t to_e4m3(float x) {
   const cute::float_e4m3_t rounded(x);
   if (!(fabsf(x) > 464.0f)) return rounded;
@@ -28,7 +29,8 @@ CUTE_DEVICE cute::float_e5m2_t to_e5m2(float x) {
   return cute::float_e5m2_t::bitcast(uint8_t(x < 0.0f ? 0xfc : 0x7c));
 }
 
-// Converts a pair of floats, because the GPU converts pairs on a faster pipe than single floats.
+// Converts a pair of floats (x and 0), because the GPU converts pairs on a faster pipe than single
+// floats.
 CUTE_DEVICE cute::bfloat16_t to_bfloat16(float x) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(x, 0.0f);
   cute::bfloat16_t rounded;
@@ -63,8 +65,8 @@ CUTE_DEVICE float round_to(float value) {
   return to_float(from_float<T>(value));
 }
 
-// V elements that a thread moves together. The alignment is at most 16 bytes, because the widest
-// access of a thread has 16 bytes.
+// A Pack has V elements that a thread moves together. The alignment of a Pack is at most 16 bytes,
+// because the widest access of a thread has 16 bytes.
 template <class T, int V>
 struct alignas(sizeof(T) * V > 16 ? 16 : sizeof(T) * V) Pack {
   T element[V];
@@ -87,8 +89,8 @@ CUTE_DEVICE void pack_pair(float a, float b, cute::bfloat16_t* to) {
   memcpy(to, &pair, sizeof(pair));
 }
 
-// Stores a pack to global memory with accesses of 16, 8 or 4 bytes. It uses inline PTX, because the
-// compiler splits some stores of structs into smaller ones.
+// Stores a Pack to global memory with accesses of 16, 8 or 4 bytes. write_pack() uses inline PTX,
+// because the compiler splits some stores of structs into smaller stores.
 template <class T, int V>
 CUTE_DEVICE void write_pack(Pack<T, V> const& pack, T* to) {
   constexpr int kBytes = sizeof(Pack<T, V>), kWords = kBytes / 4;
@@ -118,7 +120,7 @@ CUTE_DEVICE void write_pack(Pack<T, V> const& pack, T* to) {
 #define CUTEGEN_FLOAT8_PAIRS 1
 #endif
 
-// Converts elements in registers. It converts pairs if the GPU has an instruction that does so.
+// Converts elements in registers, in pairs if the GPU has an instruction for pairs.
 template <class To, class From, int V>
 CUTE_DEVICE void convert_all(From const (&from)[V], To (&to)[V]) {
 #ifdef CUTEGEN_FLOAT8_PAIRS
@@ -144,7 +146,8 @@ CUTE_DEVICE void convert_all(From const (&from)[V], To (&to)[V]) {
     float most = 0.0f;
     CUTE_UNROLL
     for (int v = 0; v < V; ++v) most = fmaxf(most, fabsf(from[v]));
-    // If this holds, all values round to finite 8-bit numbers, and the instruction never saturates.
+    // Up to these limits, values round to finite 8-bit numbers, and the instruction never
+    // saturates.
     if (kE4m3 ? most <= 464.0f : most < 61440.0f) {
       CUTE_UNROLL
       for (int v = 0; v < V; v += 2) {
@@ -199,7 +202,7 @@ CUTE_DEVICE void load_pack(cute::Tensor<Engine, Layout> const& g, Pack<T, V>& pa
 
 // The function coordinates() converts a linear index `at` into coordinates of a shape whose first
 // axis is the innermost. The caller passes an `inverse`, 2^62 / size + 1, for each axis except the
-// last. If there are fewer than 2^31 elements, a multiplication by the inverse gives the exact
+// last. If the shape has fewer than 2^31 elements, multiplying by the inverse gives the exact
 // quotient.
 CUTE_DEVICE unsigned quotient_by(unsigned at, int64_t inverse) {
   return unsigned(__umul64hi(uint64_t(at) * 4, uint64_t(inverse)));
@@ -220,16 +223,17 @@ CUTE_DEVICE auto coordinates(int at, Shape const& shape, Inverses... inverses) {
   return coordinates_from<0>(unsigned(at), shape, inverses...);
 }
 
-// Returns a tensor whose element at offset i is the number first + i, for positions along an axis.
+// Returns a tensor of positions along an axis: the element at offset i is the number first + i.
 template <class Layout>
 CUTE_DEVICE auto positions(int64_t first, Layout const& layout) {
   return cute::make_tensor(cute::counting_iterator<int64_t>(first), layout);
 }
 
 // Converts an index into a position on an axis of `size` elements. If Wraps is 0, the position
-// equals the index. If it is 1, a negative index counts from the end. If it is 2, the index counts
-// modulo the size. If it is 3, the nearest element replaces an index outside the axis. If it is 4,
-// the axis is reflected at its ends. If it is 5, an index in [0, 2 * size) counts modulo the size.
+// equals the index. If Wraps is 1, a negative index counts from the end. If Wraps is 2, the index
+// counts modulo the size. If Wraps is 3, an index outside the axis selects the nearest element. If
+// Wraps is 4, the function reflects an index outside the axis at the axis's ends. If Wraps is 5, an
+// index in [0, 2 * size) counts modulo the size.
 template <int Wraps>
 CUTE_DEVICE int64_t inside_axis(int64_t index, int64_t size) {
   if (Wraps == 3) return index < 0 ? 0 : index < size ? index : size - 1;
@@ -242,8 +246,8 @@ CUTE_DEVICE int64_t inside_axis(int64_t index, int64_t size) {
   return Wraps && index < 0 ? index + size : index;
 }
 
-// Returns the offset of an index on an axis whose elements lie `stride` elements apart. An index
-// outside the axis stops the kernel, as in PyTorch.
+// Returns the offset of an index on an axis whose elements lie `stride` elements apart. As in
+// PyTorch, an index outside the axis stops the kernel.
 template <int Wraps>
 CUTE_DEVICE int64_t place(int64_t index, int64_t size, int64_t stride) {
   index = inside_axis<Wraps>(index, size);
@@ -252,10 +256,10 @@ CUTE_DEVICE int64_t place(int64_t index, int64_t size, int64_t stride) {
 }
 template <int Wraps, class Indices>
 struct Take {
-  // One index for each element of a vector or, with stride Int<0>, one index for all of them.
+  // `indices` has one index per element of a vector or, with stride Int<0>, one for all elements.
   Indices indices;
   int64_t size, stride;
-  int64_t first = 0, step = 1;  // index i stands for the index first + step * i
+  int64_t first = 0, step = 1;  // index i stands for first + step * i
   static constexpr bool kOnce =
       cute::is_constant<0, decltype(cute::stride<0>(typename Indices::layout_type{}))>::value;
   CUTE_DEVICE int64_t operator()(int v) const {
@@ -275,8 +279,8 @@ CUTE_DEVICE Take<Wraps, Indices> take(Indices const& indices, int64_t size, int6
 }
 
 // Computes one offset for all V elements of a vector (if N is 1), or one for each element, and sums
-// over the indices of all `takes`. Returns true if an index is outside its axis. In this case, the
-// caller must stop the kernel before it reads.
+// over the indices of all `takes`. Returns true if an index is outside its axis; the caller must
+// then stop the kernel before it reads.
 template <int N, class... Takes>
 CUTE_DEVICE bool find_places(int64_t (&at)[N], Takes const&... takes) {
   bool outside = false;
@@ -300,9 +304,10 @@ CUTE_DEVICE void load_at(cute::Tensor<Engine, Layout> const& g, int64_t const (&
   }
 }
 
-// Like load_taken() below, but does not stop the kernel if an index is outside its axis. Instead,
-// it sets `outside` and reads the element at offset 0. The caller must stop the kernel later if
-// `outside` is true. With this function, loads do not wait for the checks of earlier indices.
+// Gathers elements like the load_taken() below, but does not stop the kernel if an index is outside
+// its axis. Instead, this load_taken() sets `outside` and reads the element at offset 0. The caller
+// must stop the kernel later if `outside` is true. With an `outside` argument, loads do not wait
+// for the checks of earlier indices.
 template <class R, int V, class Engine, class Layout, class... Takes>
 CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V], bool& outside,
                             Takes const&... takes) {
@@ -315,8 +320,8 @@ CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V], bo
   load_at(g, at, r);
 }
 
-// Gathers elements: if each of `takes` has one index for the whole vector, reads V elements at the
-// offset of these indices, otherwise each element at the offset of its own indices.
+// Gathers elements. If each of `takes` has one index for the whole vector, load_taken() reads V
+// elements at the offset of these indices, otherwise each element at the offset of its own indices.
 template <class R, int V, class Engine, class Layout, class... Takes>
 CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V],
                             Takes const&... takes) {
@@ -360,8 +365,8 @@ CUTE_DEVICE void store_at(R const (&r)[V], cute::Tensor<Engine, Layout> const& g
   }
 }
 
-// V elements without conversion. hold() reads them before any later store of the thread, and held()
-// converts them. A kernel can thus start several loads before its first store.
+// A Held has V elements without conversion. hold() reads them before any later store of the thread,
+// and held() converts them, so a kernel can start several loads before its first store.
 template <class T, int V>
 struct Held {
   static constexpr int kBytes = int(sizeof(T)) * V, kWords = (kBytes + 3) / 4;
@@ -408,8 +413,8 @@ CUTE_DEVICE void held(cute::Tensor<Engine, Layout> const&, Held<T, V> const& fro
   }
 }
 
-// Loads S * V elements and deinterleaves them: r[s][v] is element v * S + s. store_turns()
-// interleaves and stores them.
+// Loads S * V elements and deinterleaves them: r[s][v] is element v * S + s. store_turns() does the
+// reverse: it interleaves the elements of r and stores them.
 template <class R, int S, int V, class Engine, class Layout>
 CUTE_DEVICE void load_turns(cute::Tensor<Engine, Layout> const& g, R (&r)[S][V]) {
   R all[S * V];

@@ -1,3 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Empty: the run-time compiler cannot parse the driver's header, and device code does not need it.
+// This replacement for cuda.h is empty, because the run-time compiler cannot parse the driver's
+// header, and device code does not need it.
 #pragma once
