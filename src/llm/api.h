@@ -38,7 +38,7 @@ struct Shape {
 class Assembler {
  public:
   virtual ~Assembler() = default;
-  // Adds an event of the stream. Returns an error if it cannot read the event.
+  // Adds an event of the stream. Returns an error if take() cannot read the event.
   virtual Result<void> take(const SseEvent& event) = 0;
   // Returns whether the server has sent the reason why the model stopped.
   virtual bool complete() const = 0;

@@ -56,7 +56,7 @@ struct Message {
 };
 
 struct ChatRequest {
-  std::string system;  // the provider always caches this text
+  std::string system;  // the system prompt, which the provider always caches
   std::vector<Message> messages;
   std::vector<ToolSpec> tools;
   // If false, the model must answer without calling tools, and `tools` only explains earlier calls.
@@ -64,7 +64,7 @@ struct ChatRequest {
   // If null, the reply is free text. With a schema, the reply's text is JSON that should fit it.
   Json output_schema;
   int64_t max_output_tokens = 16384;
-  std::optional<double> temperature;  // cutegen omits it for a model that refuses it
+  std::optional<double> temperature;  // cutegen omits `temperature` if the model refuses it
   // The reasoning effort: "", "low", "medium", "high", "xhigh" or "max". The effort is a text,
   // because each provider names its own levels.
   std::string effort;

@@ -35,8 +35,8 @@ struct Spent {
   double usd = 0;     // dollars spent on calls that have ended
   int64_t calls = 0;  // number of calls with a reply
   Usage usage;        // tokens of the calls with a reply
-  // The reservations of calls that have not ended. After a crash, cutegen does not know the real
-  // cost of such a call.
+  // The reservations of calls that have not ended. After a crash, cutegen does not know their real
+  // cost.
   double open_usd = 0;
   int64_t open_tokens = 0;
   int64_t open_calls = 0;

@@ -39,7 +39,7 @@ struct ModelConfig {
   int retries = 5;
   // The wait before the first retry of a request. The wait doubles with each retry, up to 8 s.
   std::chrono::milliseconds first_wait{500};
-  // If a server demands a longer wait before a retry, chat() fails.
+  // If a server demands a wait longer than longest_wait before a retry, chat() fails.
   std::chrono::milliseconds longest_wait{120'000};
   std::chrono::milliseconds idle{300'000};  // longest time without a byte from the server
   std::chrono::minutes relay_wait{0};       // longest wait for an answer file; 0 means no limit

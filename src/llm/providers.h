@@ -39,7 +39,7 @@ struct Provider {
   bool cache_key;                // whether requests may contain prompt_cache_key
   // True if models can call tools, false if the user must first configure the server for tools.
   bool tools;
-  bool asks_for_cost;     // true if the provider reports dollars if a request sets usage.include
+  bool asks_for_cost;     // true if usage.include makes the provider report dollars
   const char* priced_as;  // the provider's name in price files
 };
 

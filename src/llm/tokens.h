@@ -3,7 +3,7 @@
 //
 // Contract: estimate_tokens() returns a typical number for prompts of English text and code.
 // most_tokens() returns a number that is well above the true number of tokens, for reservations of
-// the budget. The results of these functions depend only on the text.
+// the budget. The results of estimate_tokens() and most_tokens() depend only on the text.
 //
 // Example: if (estimate_tokens(prompt) > 24'000) shorten(prompt);
 #pragma once
@@ -16,8 +16,8 @@ namespace cutegen::llm {
 
 int64_t estimate_tokens(std::string_view text);
 int64_t most_tokens(std::string_view text);
-// For a request, the functions count system text, tools, schema, and messages with the tokens that
-// the API adds around each message.
+// For a request, estimate_tokens() and most_tokens() count system text, tools, schema, and messages
+// with the tokens that the API adds around each message.
 int64_t estimate_tokens(const ChatRequest& request);
 int64_t most_tokens(const ChatRequest& request);
 int64_t estimate_tokens(const Message& message);

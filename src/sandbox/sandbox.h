@@ -48,8 +48,8 @@ struct Isolation {
   bool deny_fork = false;   // needs seccomp: deny new processes and threads
   bool deny_open = false;   // needs seccomp: deny opening files for writing
   bool loopback = false;    // needs no_network: enable the loopback interface
-  // The child of a cutegen that runs as root keeps root's capabilities, which GPU counters may
-  // need. A child with root's capabilities has no user namespace and a grade of at most `partial`.
+  // If true and cutegen runs as root, the child keeps root's capabilities for reading GPU counters.
+  // A child with root's capabilities has no user namespace and a grade of at most `partial`.
   bool keep_capabilities = false;
 };
 
@@ -108,7 +108,7 @@ class Child {
 Result<Child> spawn(const SpawnSpec& spec);
 // Applies `limits` and the seccomp filter of `isolation` to the calling process.
 Grade harden_self(const Limits& limits, const Isolation& isolation);
-// Returns the protection that spawn() achieves on this machine. The first call runs a test child.
+// Returns the protection that spawn() achieves here; the first call of probe() runs a test child.
 Grade probe();
 // Returns the caller's environment without secrets and loader variables: only PATH, HOME, LANG,
 // TMPDIR, CUDA_* and a few more.

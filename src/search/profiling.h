@@ -6,11 +6,11 @@
 // Contract: the structure of a line's programs (launches, tiling, movement of data) has settled if,
 // over the last kWindow correct candidates, no accepted edit changed it and the best time fell by
 // less than the share kFlat. If open() is true, questions may show profiles; open() then stays true
-// for the rest of the line. In the mode `adaptive`, open() becomes true when the structure settles.
-// If the line has a correct program, open() becomes true at the latest after a fifth of the run's
-// evaluations (at least two). In the mode `delayed`, open() becomes true when the line has more
-// correct candidates than fixed_depth() of the workload. In the mode `from_start`, open() is always
-// true; in the mode `never`, open() is never true.
+// for the rest of the line. In the mode `adaptive`, open() becomes true when the structure settles
+// or, if the line has a correct program, at the latest after a fifth of the run's evaluations (at
+// least two). In the mode `delayed`, open() becomes true when the line has more correct candidates
+// than fixed_depth() of the workload. In the mode `from_start`, open() is always true; in the mode
+// `never`, open() is never true.
 //
 // Example: Profiling p(ProfilingMode::adaptive, "softmax", 40); p.step(true, false, ns);
 //          if (p.open()) show(profile);

@@ -52,7 +52,7 @@ class Tree {
   bool is_selectable(int node) const;
   std::vector<int> selectable() const;
   std::vector<int> leaves() const;  // the selectable nodes without children
-  // Returns the fastest of these nodes. `nodes` must not be empty.
+  // Returns the fastest of `nodes`, which must not be empty.
   int fastest(const std::vector<int>& nodes) const;
   // Returns the number of correct programs that have no correct ancestor.
   int correct_starts() const;

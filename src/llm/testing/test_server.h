@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: starts tests/tools/model_server.py, a model server with scripted answers. All tests of
-// a test program share one process of this server.
+// a test program share one process of the model server.
 //
 // Example: TestModel m("anthropic", {{"steps", {{{"text", "hi"}}}}}); m->chat({}, request);
 #pragma once
