@@ -108,7 +108,7 @@ class Child {
 Result<Child> spawn(const SpawnSpec& spec);
 // Applies `limits` and the seccomp filter of `isolation` to the calling process.
 Grade harden_self(const Limits& limits, const Isolation& isolation);
-// Returns the protection that spawn() achieves here; the first call of probe() runs a test child.
+// Returns the protection that spawn() achieves on this machine; the first call runs a test child.
 Grade probe();
 // Returns the caller's environment without secrets and loader variables: only PATH, HOME, LANG,
 // TMPDIR, CUDA_* and a few more.

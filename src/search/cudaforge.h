@@ -34,7 +34,7 @@ class CudaforgeStrategy : public Machine {
     std::optional<Role> adviser;
     // Which role the strategy asks to explain the profile of each correct program; none if empty.
     std::optional<Role> reader;
-    // After this many repairs in a row, the strategy returns to the incumbent; no limit if empty.
+    // How many repairs may follow each other before a return to the incumbent; no limit if empty.
     std::optional<int> repairs;
   };
   CudaforgeStrategy(const StrategySettings& settings, Form form)

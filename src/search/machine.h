@@ -118,6 +118,6 @@ bool beats_incumbent(const Timing& incumbent, const Timing& after, double min_ga
 // and `now` alternately, the result is the incumbent's time in these runs.
 double incumbent_ns(const Timing& incumbent, const Timing& now);
 
-inline constexpr int kMostUnusable = 3;  // this many consecutive unusable answers end a run
+inline constexpr int kMostUnusable = 3;  // number of consecutive unusable answers that ends a run
 
 }  // namespace cutegen::search

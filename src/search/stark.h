@@ -35,9 +35,9 @@ namespace cutegen::search {
 // Returns the effective settings of `stark`. The setting `published` turns off every change to the
 // paper's algorithm.
 StarkSettings stark_settings(const AgentSettings& agents);
-// Returns how close a failed program is to a correct one, from 0 to 1. For wrong values, this is
-// the share of correct elements, otherwise it depends on the rung (step of the evaluation) that
-// failed.
+// Returns how close a failed program is to a correct one, from 0 to 1. The result is the share of
+// correct elements or, if the program computed no wrong values, depends on the rung (step of the
+// evaluation) that failed.
 double nearness_of(const Verdict& verdict);
 
 class StarkStrategy final : public Machine {

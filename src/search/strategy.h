@@ -125,7 +125,7 @@ struct AgentSettings {
 };
 struct StrategySettings {
   Budget budget;
-  int plateau = 8;         // this many consecutive candidates without a gain end the search
+  int plateau = 8;         // number of candidates in a row without a gain that ends the search
   double min_gain = 0.01;  // the smallest saved share of the time that counts as a gain
   // If the task is memory-bound, the search stops when the time is at most reach_ratio times the
   // reachable bound (the time to copy the least bytes). The value 0 disables reach_ratio.
