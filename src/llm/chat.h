@@ -4,10 +4,10 @@
 // Contract: requests and replies are plain values. Put constant text first (system, tools, early
 // messages), because the text up to a message with `cache_end` costs the full price only once. In
 // the next request, repeat a reply's `message` unchanged, because `opaque` holds data that the
-// provider needs (the model's reasoning). Several threads may call chat(). chat() blocks until the
-// reply is complete or the Context is cancelled or times out. If the model refuses to answer,
-// chat() returns a reply with Stop::refusal, not an error. Errors of chat() have the kind `user`
-// (key, quota, budget, unknown model) or `world` (all retries failed).
+// provider needs (the model's reasoning). Several threads may call chat(), which blocks until the
+// reply is complete or the Context ends. If the model refuses to answer, chat() returns a reply
+// with Stop::refusal, not an error. Errors of chat() have the kind `user` (key, quota, budget,
+// unknown model) or `world` (all retries failed).
 //
 // Example:
 //   CG_TRY(auto model, llm::open_model("anthropic:NAME", config));       // llm/models.h

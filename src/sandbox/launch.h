@@ -7,9 +7,10 @@
 // file system, starts the program and copies the program's stderr to the shared page. When the
 // program ends, or when the caller dies and a pipe (the lifeline) closes, the supervisor kills all
 // remaining processes of the sandbox. The program's process applies limits, drops capabilities,
-// installs the seccomp filter and calls exec. Contract: run_supervisor() runs in a clone of a
-// program with threads, so it must not allocate memory or take locks. run_supervisor() uses only
-// system calls. The caller prepares all data that run_supervisor() needs in the Plan.
+// installs the seccomp filter and calls exec.
+// Contract: run_supervisor() runs in a clone of a program with threads, so it uses only system
+// calls, and must not allocate memory or take locks. The caller prepares all data that
+// run_supervisor() needs in the Plan.
 #pragma once
 
 #include <linux/filter.h>
