@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // AnswerReader: converts a model server's response to one request into a reply or a fault.
 //
-// Contract: if an answer broke off in the middle, the result is a reply with Stop::cut and its
-// cost. If the provider refuses the question, the result is a reply with Stop::refusal. If the
-// server reports no token counts, AnswerReader estimates them. It removes the API key from replies
-// and faults. Options and request must outlive the reader.
+// Contract: if an answer broke off in the middle, AnswerReader returns a reply with Stop::cut and
+// the cost so far. If the provider refuses the question, AnswerReader returns a reply with
+// Stop::refusal. If the server reports no token counts, AnswerReader estimates them. AnswerReader
+// removes the API key from replies and faults. The options and the request must outlive the
+// AnswerReader.
 //
 // Example: Attempt a = AnswerReader(options, request).body(outcome); if (a.reply) use(*a.reply);
 #pragma once
@@ -22,7 +23,7 @@ struct HttpModelOptions;
 
 struct Attempt {
   std::optional<ChatReply> reply;
-  Fault fault;  // meaningful only if there is no reply
+  Fault fault;  // meaningful only if `reply` is empty
 };
 
 class AnswerReader {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that all three APIs use to read untrusted JSON and to encode requests.
+// Contains functions that all three APIs use to read untrusted JSON and to encode requests.
 //
-// Contract: the functions with names in _at return an empty value if the field is missing or has
-// another type. Example:
-//   int64_t n = tokens_at(usage, "prompt_tokens");
+// Contract: the functions whose names end in _at return an empty value if the field is missing or
+// has another type.
+//
+// Example: int64_t n = tokens_at(usage, "prompt_tokens");
 #pragma once
 
 #include <string>
@@ -14,9 +15,9 @@ namespace cutegen::llm {
 
 std::string text_at(const Json& json, const std::string& key);
 int64_t tokens_at(const Json& json, const std::string& key);  // the result is never negative
-const Json& at(const Json& json, const std::string& key);  // returns null if the field is missing
-// Returns the array's entry at an index that the server sent. If the array is too short, the
-// function extends it, to at most kMaxParts entries.
+const Json& at(const Json& json, const std::string& key);     // null if the field is missing
+// Returns the array's entry at an index that the server sent. If the array is too short, part_at()
+// extends it, to at most kMaxParts entries.
 inline constexpr size_t kMaxParts = 1024;
 Result<Json*> part_at(Json& array, const Json& index);
 
@@ -25,8 +26,8 @@ Result<Json> event_object(const SseEvent& event);
 // Makes a tool call from arguments that the server sent as text.
 ToolCall tool_call(std::string id, std::string name, const std::string& arguments);
 
-// Returns the system text of a request. If the request has no field for the output schema, or the
-// server refused the field, the text contains the schema.
+// Returns the system text of a request, with the output schema if the request has no field for the
+// schema or if the server refused this field.
 std::string system_text(const ChatRequest& request, const Shape& shape, bool schema_as_field);
 // Returns whether all objects of a schema forbid additional properties and require all their
 // properties, as OpenAI's strict mode demands.

@@ -4,9 +4,9 @@
 // Contract: requests and replies are plain values. Put constant text first (system, tools, early
 // messages), because the text up to a message with `cache_end` costs the full price only once. In
 // the next request, repeat a reply's `message` unchanged, because `opaque` holds data that the
-// provider needs (its reasoning). Several threads may call chat(). It blocks until the reply is
-// complete or the Context is cancelled or times out. If the model refuses to answer, chat() returns
-// a reply with Stop::refusal, not an error. Errors have the kind `user` (key, quota, budget,
+// provider needs (the model's reasoning). Several threads may call chat(), which blocks until the
+// reply is complete or the Context ends. If the model refuses to answer, chat() returns a reply
+// with Stop::refusal, not an error. Errors of chat() have the kind `user` (key, quota, budget,
 // unknown model) or `world` (all retries failed).
 //
 // Example:
@@ -32,7 +32,7 @@ struct ToolSpec {
 struct ToolCall {
   std::string id, name;
   Json arguments = Json::object();
-  // The text that the model sent, if it is not a JSON object. In this case, `arguments` is {}.
+  // The text of the model's arguments if it is not a JSON object; `arguments` is then {}.
   std::string malformed;
 };
 
@@ -47,7 +47,7 @@ struct Message {
   Speaker speaker = Speaker::user;
   std::string text;
   std::vector<ToolCall> calls;      // only in messages of the assistant
-  std::vector<ToolResult> results;  // only in messages of the user; they come before the text
+  std::vector<ToolResult> results;  // only in messages of the user, before the text
   // Only in messages of the assistant: data that later requests must return to the provider
   // unchanged.
   Json opaque;
@@ -56,24 +56,22 @@ struct Message {
 };
 
 struct ChatRequest {
-  std::string system;  // the provider always caches this text
+  std::string system;  // the system prompt, which the provider always caches
   std::vector<Message> messages;
   std::vector<ToolSpec> tools;
-  // If false, the model must answer without calling tools. `tools` then only explains earlier
-  // calls.
+  // If false, the model must answer without calling tools, and `tools` only explains earlier calls.
   bool may_call = true;
-  // If null, the reply is free text. Otherwise the reply's text is JSON that should fit this
-  // schema.
+  // If null, the reply is free text. With a schema, the reply's text is JSON that should fit it.
   Json output_schema;
   int64_t max_output_tokens = 16384;
-  std::optional<double> temperature;  // cutegen omits it if the model refuses it
-  // Reasoning effort: "", "low", "medium", "high", "xhigh" or "max". It is a text, because each
-  // provider names its own levels.
+  std::optional<double> temperature;  // cutegen omits `temperature` if the model refuses it
+  // The reasoning effort: "", "low", "medium", "high", "xhigh" or "max". The effort is a text,
+  // because each provider names its own levels.
   std::string effort;
-  // A name of the request for people, relays and recordings, such as "coder ask 12 try 1". A
-  // resumed run uses the same label again. A model never sees the label.
+  // Names the request for people, relays and recordings: "coder ask 12 try 1". A resumed run uses
+  // the label of a request again. A model never sees the label of a request.
   std::string label;
-  // The files of the program to change, for relays. They are neither sent to a model nor recorded.
+  // The files of the program to change, only for relays. cutegen does not record these files.
   std::map<std::string, std::string> files;
 };
 
@@ -90,8 +88,8 @@ struct Usage {
   Usage& operator+=(const Usage& o);
 };
 
-// Why the model stopped. `cut` means that the answer broke off; the received part still has a cost.
-// Callers of MeteredModel never see `cut`, because MeteredModel then asks again.
+// Says why the model stopped. `cut` means that the answer broke off; the received part still has a
+// cost. MeteredModel never returns `cut`, because it then asks again.
 enum class Stop { end, tool, length, refusal, cut };
 
 struct ChatReply {
@@ -107,13 +105,13 @@ class ChatModel {
  public:
   virtual ~ChatModel() = default;
   virtual Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) = 0;
-  // Returns the name as the user gave it, such as "anthropic:NAME".
+  // Returns the model's name as the user gave it, such as "anthropic:NAME".
   virtual const std::string& name() const = 0;
-  // Returns whether the model can call tools without further setup. It is true for a relay, and
-  // false for a local server, which the user must configure first.
+  // Returns whether the model can call tools without further setup: true for a relay, false for a
+  // local server, which the user must configure first.
   virtual bool has_tools() const = 0;
-  // Returns the highest possible cost of the call. It is empty if the price is unknown, and zero if
-  // the model is free.
+  // Returns the highest possible cost of the call: empty if the price is unknown, and zero if the
+  // model is free.
   virtual std::optional<double> most_usd(const ChatRequest& request) const = 0;
 };
 

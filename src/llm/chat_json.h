@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Converts requests and replies to and from JSON, for recordings, relays and the journal.
 //
-// Contract: to_json omits empty fields. If read_json finds an unknown field, it returns an error
-// that names the field's place. The hash that request_hash returns covers all fields except `label`
-// and `files`, so requests that are otherwise equal have the same hash.
+// Contract: to_json() omits empty fields. If read_json() finds an unknown field, it returns an
+// error that names the field's place. The function request_hash() hashes all fields of a request
+// except `label` and `files`, so two requests that differ only in these fields have the same hash.
 //
 // Example:
 //   Json j = to_json(request);
@@ -25,14 +25,14 @@ void fields(Fields& v, Usage& usage);
 void fields(Fields& v, ChatReply& reply);
 
 std::string request_hash(const ChatRequest& request);
-// The first difference of two JSON values. Both values are shortened; if they are long texts, only
-// the part around the differing byte remains.
+// Describes the first difference of two JSON values. `recorded` and `now` are shortened; for long
+// texts, they contain only the part around the differing byte.
 struct Difference {
   std::string place;  // a JSON pointer; "/messages/0/text: byte 7" in texts
   std::string recorded, now;
 };
 std::optional<Difference> find_difference(const Json& recorded, const Json& now);
-// Returns the first difference as text for a message; empty if the values are equal.
+// Returns the first difference of two JSON values as text for a message; empty if they are equal.
 std::string first_difference(const Json& recorded, const Json& now);
 
 }  // namespace cutegen::llm

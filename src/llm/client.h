@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// HttpModel: a model on a server with one of the supported HTTP APIs. This class repeats failed
-// requests and computes costs.
+// HttpModel: asks a model on a server with one of the supported HTTP APIs, repeats failed requests,
+// and computes costs.
 //
 // Contract: chat() behaves as llm/chat.h says. If the server does not answer or is temporarily
-// unavailable, HttpModel waits and sends the request again. HttpModel waits longer each time, or as
-// long as the server demands. If the server refuses a parameter, HttpModel omits the parameter from
-// then on. If an answer breaks off in the middle, chat() returns a reply with Stop::cut and its
-// cost. The API key never appears in an error or a reply.
+// unavailable, HttpModel waits and sends the request again. Before each retry, HttpModel waits
+// longer than before, or as long as the server demands. If the server refuses a parameter of a
+// request, HttpModel omits the parameter from all later requests. If an answer breaks off in the
+// middle, chat() returns a reply with Stop::cut and the cost so far. The API key never appears in
+// an error or a reply.
 //
 // Example: HttpModel model(options); CG_TRY(ChatReply r, model.chat(ctx, request));
 #pragma once
@@ -44,7 +45,7 @@ class HttpModel final : public ChatModel {
   Attempt attempt(const Context& ctx, const ChatRequest& request, const Shape& shape);
   Shape shape();
   // Omits a parameter in all later requests. Returns false if the refused request did not contain
-  // it.
+  // the parameter.
   bool leave_out(const std::string& parameter, const Shape& used);
 
   HttpModelOptions options_;
@@ -54,13 +55,13 @@ class HttpModel final : public ChatModel {
   Shape shape_;
 };
 
-// Returns the wait before retry number `n` (from 0). If the server demands a wait, the result is
-// this wait, or empty if it exceeds longest_wait. Otherwise the result is first_wait, doubled n
-// times up to 8 s, and shortened by a random share.
+// Returns the wait before retry number `n` (from 0). If the server demands a wait, retry_wait()
+// returns this wait, or empty if it exceeds longest_wait. If the server demands no wait,
+// retry_wait() returns first_wait, doubled n times up to 8 s, and shortened by a random share.
 std::optional<std::chrono::milliseconds> retry_wait(int n,
                                                     std::optional<std::chrono::milliseconds> asked,
                                                     const ModelConfig& config);
-// Waits for this time. Returns an error if the Context was cancelled or timed out.
+// Waits for `time`. Returns an error if the Context was cancelled or timed out.
 Result<void> wait_for(const Context& ctx, Nanoseconds time, const std::string& what);
 
 }  // namespace cutegen::llm

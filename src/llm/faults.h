@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults: classifies the error that a model server returned, and says how cutegen must react.
 //
-// Contract: read_fault accepts status, headers and error body from any API. The body may be JSON or
-// not, and the error may come with status 200 or in the middle of a stream. The function shortens
-// and sanitises the server's text, but the caller must remove API keys from it.
+// Contract: read_fault() accepts status, headers and error body from any API. The error body may be
+// JSON or not, and the error may come with status 200 or in the middle of a stream. The function
+// read_fault() shortens and sanitises the server's text, but the caller must remove API keys from
+// the text.
 //
 // Example:
 //   Fault f = read_fault({429, headers, body}); if (f.kind == FaultKind::retry) wait(f.wait);
@@ -21,8 +22,8 @@ namespace cutegen::llm {
 
 enum class FaultKind {
   retry,      // overload, rate limit or another temporary failure
-  parameter,  // the server refuses `parameter`; send the request again without it
-  // The question violates the provider's rules. The caller returns a reply, not an error.
+  parameter,  // the server refuses `parameter`; repeat the request without it
+  // The question violates the provider's rules. The caller of read_fault() then returns a reply.
   refusal,
   fatal,  // wrong key, no quota, unknown model, prompt too long, ...
 };
@@ -30,7 +31,7 @@ enum class FaultKind {
 struct Fault {
   FaultKind kind = FaultKind::fatal;
   Error error;
-  // The parameter that the model refuses; Shape::refused lists the possible names.
+  // The parameter that the server refuses; Shape::refused lists the possible names.
   std::string parameter = {};
   std::optional<std::chrono::milliseconds> wait = {};  // the wait that the server demands
 };
@@ -46,8 +47,8 @@ Fault read_fault(const Refused& refused, const std::string& provider);
 // Returns the wait that the server demands, from the header retry-after-ms or else retry-after
 // (seconds, which may have a fraction, or an HTTP date).
 std::optional<std::chrono::milliseconds> asked_wait(const Headers& headers);
-// Returns the `error` of an error body ({"error": ...}, {"type": "error", ...}); null if the body
-// is not an error.
+// Returns the field `error` of an error body ({"error": ...}, {"type": "error", ...}), or null if
+// the body is not an error.
 Json error_of_body(const Json& body);
 
 }  // namespace cutegen::llm

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Http: sends POST requests to a model server and receives whole or streamed answers.
 //
-// Contract: post() returns everything that it received, even if the answer broke off; `error` then
-// says why. It passes a text/event-stream to `on_stream` piece by piece, and stores any other body
-// in `body`. When on_stream returns true, the answer is complete, and post() waits only a moment
-// for further bytes. Each call has limits for the sizes of headers and body, for the time without a
-// byte, and for the total time; it also ends if its Context is cancelled or times out. Http follows
-// no redirects, keeps no cookies and reuses connections. Thread-safe.
+// Contract: post() returns everything that it received, even if the answer broke off;
+// HttpOutcome::error then says why. The function post() passes a body of type text/event-stream to
+// `on_stream` piece by piece, and stores any other body in HttpOutcome::body. When on_stream
+// returns true, the answer is complete, and post() waits only a moment for further bytes. Each call
+// of post() has limits for the sizes of headers and body, for the time without a byte, and for the
+// total time. A call of post() also ends if its Context is cancelled or times out. Http follows no
+// redirects, keeps no cookies and reuses connections. Several threads may use one Http.
 //
 // Example: HttpOutcome o = http.post(ctx, {.url = url, .body = text}, {});
 #pragma once
@@ -28,7 +29,7 @@ struct HttpRequest {
   std::string url;
   std::vector<std::string> headers;  // "name: value"
   std::string body;
-  Nanoseconds idle = std::chrono::minutes(5);    // the longest time without a byte from the server
+  Nanoseconds idle = std::chrono::minutes(5);    // longest time without a byte from the server
   Nanoseconds total = std::chrono::minutes(60);  // the longest total time of the call
   size_t max_bytes = size_t{64} << 20;           // the largest size of the answer
 };
@@ -40,8 +41,8 @@ struct HttpOutcome {
   Headers headers;
   std::string body;
   bool streamed = false;  // true if post() called on_stream
-  // Empty if the answer is complete. If the Context ended the call, the kind is `timeout` or
-  // `cancelled`, otherwise `world`.
+  // Empty if the answer is complete. If the Context ended the call, the error's kind is `timeout`
+  // or `cancelled`, otherwise `world`.
   std::optional<Error> error;
 };
 
@@ -64,8 +65,8 @@ class Http {
 
 // Returns whether a URL's host is this machine.
 bool is_local_url(const std::string& url);
-// Accepts URLs of the form http(s)://host[:port][/path], without user, query and fragment. For any
-// other URL, returns a user error with the reason.
+// Accepts URLs of the form http(s)://host[:port][/path], without user, query and fragment. For a
+// URL of another form, check_url() returns a user error with the reason.
 Result<void> check_url(const std::string& url);
 
 }  // namespace cutegen::llm

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ledger: counts what a run has spent of its budget: dollars, tokens, evaluations and minutes.
 //
-// Contract: the engine calls apply() for every event of the run. When a run is resumed, it applies
-// the recorded events again and restores the state. Before the engine sends a request, it calls
-// open_call(), which reserves the highest possible cost of the call, or returns an error if the
-// budget is too small. The event `call_ended` replaces the reservation by the real cost. If a call
-// never ended (because of a crash), its reservation stays charged. The engine may apply an event
-// twice, because apply() ignores calls that it already has. Thread-safe.
+// Contract: the engine calls apply() for every event of the run. When the engine resumes a run, it
+// applies the recorded events again, which restores the state of the Ledger. Before the engine
+// sends a request to a model, it calls open_call(), which reserves the highest possible cost of the
+// call, or returns an error if the budget is too small. The event `call_ended` replaces the
+// reservation of a call by its real cost. If a call never ended (because of a crash), its
+// reservation stays charged. The engine may apply an event twice, because apply() ignores calls
+// that it already has. Several threads may use one Ledger.
 //
 // Example:
 //   Ledger ledger({.usd = 2.0}); for (const Event& e : events) ledger.apply(e.type, e.data);
@@ -33,13 +34,13 @@ struct Limits {  // 0 means no limit
 struct Spent {
   double usd = 0;     // dollars spent on calls that have ended
   int64_t calls = 0;  // number of calls with a reply
-  Usage usage;        // tokens of these calls
-  // Reservations of calls that have not ended. After a crash, cutegen does not know their real
+  Usage usage;        // tokens of the calls with a reply
+  // The reservations of calls that have not ended. After a crash, cutegen does not know their real
   // cost.
   double open_usd = 0;
   int64_t open_tokens = 0;
   int64_t open_calls = 0;
-  bool unpriced = false;  // true if a call had an unknown price, so that `usd` is too small
+  bool unpriced = false;  // true if a call had an unknown price, so `usd` is too small
   int64_t evaluations = 0;
   int64_t clock_ms = 0;
 };
@@ -48,17 +49,17 @@ class Ledger {
  public:
   explicit Ledger(Limits limits = {}) : limits_(limits) {}
 
-  // Reserves the cost of a call. Returns the data of `call_started`: call, label, model, request,
-  // request_hash, reserved_usd, reserved_tokens.
+  // Reserves the cost of a call. Returns the data of the event `call_started`: call, label, model,
+  // request, request_hash, reserved_usd, reserved_tokens.
   Result<Json> open_call(const ChatModel& model, const ChatRequest& request);
   // Cancels the reservation of a call whose request was not sent.
   void drop_call(int64_t call);
-  // Updates the state with one event. It uses the events call_started, call_ended and evaluated,
-  // and the field clock_ms of every event.
+  // Updates the Ledger with one event. apply() uses the events call_started, call_ended and
+  // evaluated, and the field clock_ms of every event.
   void apply(EventType type, const Json& data);
 
-  // Returns which limit the run has reached, such as "budget: dollars ($2.0100 of $2.0000)". Empty
-  // if the run has reached no limit.
+  // Returns which limit the run has reached, such as "budget: dollars ($2.0100 of $2.0000)". The
+  // result is empty if the run has reached no limit.
   std::optional<std::string> ended() const;
   Spent spent() const;
   const Limits& limits() const { return limits_; }

@@ -2,11 +2,12 @@
 // MeteredModel: wraps a model, and records every call and charges it to the run's budget.
 //
 // Contract: MeteredModel records the event `call_started` with the request before it sends the
-// request, and `call_ended` with the reply. The events of a run are thus a recording of its calls
-// (llm/replay.h). If a call could exceed the budget, MeteredModel does not send it, records
-// `call_refused`, and returns an error for which is_budget_end() is true. If a reply broke off,
-// MeteredModel charges it and asks again, at most kCutRetries times. If it cannot record a call, it
-// does not send it. MeteredModel is thread-safe if its sink is.
+// request, and `call_ended` with the reply. The events of a run therefore contain a recording of
+// its calls (llm/replay.h). If a call could exceed the budget, MeteredModel does not send the
+// request, records `call_refused`, and returns an error for which is_budget_end() is true. If a
+// reply broke off, MeteredModel charges it and asks again, at most kCutRetries times. If
+// MeteredModel cannot record a call, it does not send the request. MeteredModel is thread-safe if
+// its CallSink is thread-safe.
 //
 // Example: MeteredModel model(*client, ledger, journal_sink); model.chat(ctx, request);
 #pragma once
@@ -17,7 +18,8 @@ namespace cutegen::llm {
 
 inline constexpr int kCutRetries = 3;
 
-// Receives the events. The engine's implementation commits each event before it returns.
+// Receives the events of a MeteredModel. The engine's CallSink commits each event before it
+// returns.
 class CallSink {
  public:
   virtual ~CallSink() = default;

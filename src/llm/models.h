@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models: creates a ChatModel from the name that the user gives (--model).
 //
-// Contract: if the provider is unknown or the name is missing, parse_model returns an error that
-// lists the known providers. The function open_model also fails if the provider needs a key and
-// none is set, or if it cannot read the price file. Neither function sends anything. Keys come from
-// the provider's environment variable or from `key_file`, and they are never logged, recorded or
-// shown. These functions do not accept the model `builtin`, which is not a language model. See
-// docs/models.md for providers and settings.
+// Contract: if the provider is unknown or the name is missing, parse_model() returns an error that
+// lists the known providers. The function open_model() also fails if the provider needs a key and
+// none is set, or if it cannot read the price file. Neither parse_model() nor open_model() sends
+// anything. Keys come from the provider's environment variable or from `key_file`, and cutegen
+// never logs, records or shows them. Neither parse_model() nor open_model() accepts the model
+// `builtin`, which is not a language model. See docs/models.md for providers and settings.
 //
 // Example: CG_TRY(auto model, open_model("openai:NAME", {.url = "http://localhost:8000/v1"}));
 #pragma once
@@ -27,30 +27,30 @@ namespace cutegen::llm {
 
 struct ModelSpec {
   std::string provider;  // "openai", "anthropic", "relay", "replay", ...
-  std::string name;      // the provider's name of the model; for relay a folder, for replay a run
+  std::string name;      // the provider's name of the model; a folder for relay, a run for replay
 };
 Result<ModelSpec> parse_model(const std::string& text);
 
 struct ModelConfig {
-  std::string url;                 // base URL; if empty, the provider's default
+  std::string url;                 // base URL; if empty, the provider's default URL
   std::filesystem::path key_file;  // contains only the key; if empty, the environment has the key
   std::filesystem::path prices_file;  // the user's prices, which override the shipped ones
-  // The most retries of a request after temporary failures.
+  // The largest number of retries of a request after temporary failures.
   int retries = 5;
-  // The wait before the first retry. It doubles with each retry, up to 8 s.
+  // The wait before the first retry of a request. The wait doubles with each retry, up to 8 s.
   std::chrono::milliseconds first_wait{500};
-  // If a server demands a longer wait before a retry, chat() fails.
+  // If a server demands a wait longer than longest_wait before a retry, chat() fails.
   std::chrono::milliseconds longest_wait{120'000};
   std::chrono::milliseconds idle{300'000};  // longest time without a byte from the server
   std::chrono::minutes relay_wait{0};       // longest wait for an answer file; 0 means no limit
-  // The environment variables that may contain keys. If empty, those of the process.
+  // The environment variables that may contain keys; if empty, the process's environment.
   std::optional<std::map<std::string, std::string>> environment;
   // For replay:RUN: reads the requests and replies that the run recorded.
   std::function<Result<std::vector<Exchange>>(const std::string& run)> recording;
 };
 Result<std::unique_ptr<ChatModel>> open_model(const std::string& text, const ModelConfig& config);
 
-// For `doctor`: whether the environment has a key for a provider. It does not contain the key.
+// Tells `cutegen doctor` whether the environment has a key for a provider, without the key itself.
 struct ProviderState {
   std::string provider, key_variable, url;
   bool key_present = false;

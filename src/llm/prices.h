@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prices: token prices and parameter restrictions of models, from price files.
+// Prices: reads token prices and parameter restrictions of models from price files.
 //
-// Contract: entries of the user's file override those of models/prices.toml. If no entry matches a
-// model, its price is unknown; cutegen does not guess it. An entry matches a model with the same
-// name, also if the model's name has a date or "-latest" appended. The function cost() returns the
-// cost of actual usage, and most() returns the highest possible cost of a call.
+// Contract: entries of the user's price file override entries of models/prices.toml. If no entry
+// matches a model, its price is unknown; cutegen does not guess prices. An entry of a price file
+// matches a model with the same name, also if the model's name has a date or "-latest" appended.
+// PriceEntry::cost() returns the cost of actual usage, and PriceEntry::most() returns the highest
+// possible cost of a call.
 //
 // Example: CG_TRY(Prices p, Prices::load("my.toml")); if (auto* e = p.find("openai", "gpt-5")) ...
 #pragma once
@@ -26,7 +27,7 @@ struct Rates {  // dollars per million tokens
 struct PriceEntry {
   std::string provider, id, as_of;
   Rates rates, long_rates;
-  // If the input has more tokens than this, long_rates apply. 0 means that they never apply.
+  // If the input has more tokens than long_from_tokens, long_rates apply. 0 disables long_rates.
   int64_t long_from_tokens = 0;
   bool temperature = true;  // whether the model accepts the parameter `temperature`
   Thinking thinking = Thinking::unknown;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// RelayModel: lets a person or another program act as the model. Questions and answers are files in
-// a folder.
+// RelayModel: lets a person or another program act as the model. The relay's questions and answers
+// are files in a folder.
 //
 // Contract (docs/models.md explains it to users): RelayModel writes question number NNNN to
-// NNNN.request.md for people and to NNNN.request.json for programs. The folder NNNN.program has the
-// files of the program to change, if there is one. The answer is NNNN.answer.md (the reply's text)
-// or NNNN.answer.json ({"text", "calls", "refusal"}). If RelayModel cannot use an answer, it writes
-// the reason to NNNN.problem.txt and waits for a better answer. A resumed run asks a question again
-// with the same label. RelayModel then keeps the question's number, and uses an answer that is
-// already in the folder. Each file that RelayModel writes appears with its complete content.
-// Several processes may share a folder.
+// NNNN.request.md for people and to NNNN.request.json for programs. If the question is about a
+// program to change, the folder NNNN.program has the program's files. The person or program answers
+// in the file NNNN.answer.md (the reply's text) or NNNN.answer.json ({"text", "calls", "refusal"}).
+// If RelayModel cannot use an answer, it writes the reason to NNNN.problem.txt and waits for a
+// better answer. If a resumed run asks a question again with the same label, RelayModel keeps the
+// question's number, and uses an answer that is already in the folder. Each file that RelayModel
+// writes appears with its complete content. Several processes may share a relay folder.
 //
 // Example: CG_TRY(auto m, RelayModel::open("relay:q", "q", {})); m->chat(ctx, request);
 #pragma once
@@ -27,8 +27,8 @@ namespace cutegen::llm {
 
 struct RelaySettings {
   std::chrono::minutes wait{0};            // longest wait for an answer; 0 means no limit
-  std::chrono::milliseconds poll{200};     // the interval at which RelayModel checks the folder
-  std::chrono::milliseconds settled{400};  // an answer.md is complete if unchanged for this long
+  std::chrono::milliseconds poll{200};     // interval at which RelayModel checks the folder
+  std::chrono::milliseconds settled{400};  // an answer.md is complete if unchanged for this time
 };
 
 class RelayModel final : public ChatModel {
@@ -55,7 +55,7 @@ class RelayModel final : public ChatModel {
   std::filesystem::path dir_;
   RelaySettings settings_;
   std::mutex mutex_;
-  std::map<std::string, std::string> numbers_;  // from a hash of question and label to its number
+  std::map<std::string, std::string> numbers_;  // maps a hash of question and label to its number
 };
 
 // Reads the content of NNNN.answer.json.

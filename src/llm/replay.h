@@ -3,14 +3,14 @@
 // differs from the recording.
 //
 // Contract: Recording converts a run's events (call_started, call_ended, call_refused) to
-// exchanges, in the order of the questions. An exchange has no reply if its call was
-// refused, failed or broke off, or if its end was not recorded. ReplayModel answers each question
-// with the first unused answer that was recorded for the same question. If a question was not
-// recorded, but unused answers are left, chat() returns a user error that names the first
-// difference. When all answers are used, ReplayModel passes further questions to the model `then`,
-// if it is set. There are two uses. With a MeteredModel as `then`, a resumed run continues a
-// dialogue without paying again. As the inner model of a MeteredModel, a ReplayModel answers the
-// questions of a whole run.
+// exchanges, in the order of the questions. An exchange has no reply if its call was refused,
+// failed or broke off, or if its end was not recorded. ReplayModel answers each question with the
+// first unused answer that was recorded for the same question. If a question was not recorded, but
+// the recording has unused answers, chat() returns a user error that names the first difference.
+// ReplayModel passes further questions to the model `then` (if set) when all answers are used, and
+// questions to which the recorded run got no answer. With a MeteredModel as `then`, a resumed run
+// continues a dialogue without paying again. As the inner model of a MeteredModel, a ReplayModel
+// answers the questions of a whole run.
 //
 // Example: Recording r; for (auto& e : events) CG_CHECK(r.apply(e.type, e.data));
 //          ReplayModel model("replay:last", r.exchanges());
@@ -31,7 +31,7 @@ namespace cutegen::llm {
 struct Exchange {
   ChatRequest request;
   std::optional<ChatReply> reply;
-  // If the call would have exceeded the budget, the reason. `reply` is then empty.
+  // The reason if the call would have exceeded the budget; `reply` is then empty.
   std::string refused;
   std::optional<double> most_usd;
 };
@@ -43,7 +43,7 @@ class Recording {
 
  private:
   std::vector<Exchange> exchanges_;
-  std::map<int64_t, size_t> positions_;  // from a call number to its index in exchanges_
+  std::map<int64_t, size_t> positions_;  // maps a call number to its index in exchanges_
 };
 
 class ReplayModel final : public ChatModel {
@@ -55,9 +55,9 @@ class ReplayModel final : public ChatModel {
   // Without `then`, returns whether the recorded questions had tools.
   bool has_tools() const override;
   std::optional<double> most_usd(const ChatRequest& request) const override;
-  // Returns the number of unused answers.
+  // Returns the number of unused recorded answers.
   size_t left() const;
-  // If chat() received a question that was not recorded: how it differs from the recorded one.
+  // Returns how the unrecorded question that chat() refused differs from the recorded question.
   std::optional<Difference> difference() const;
 
  private:

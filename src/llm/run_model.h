@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunModel: the model of one run. It records calls as events of the run, charges them to the
+// RunModel: the model of one run, which records calls as events of the run, charges them to the
 // budget, and answers from recorded calls when the run is resumed or replayed.
 //
 // Contract: call fold() for every event of the run in order, both for recorded and for new events.
-// The function begin_ask() returns the model for the strategy's open question; the reference is
-// valid until the next begin_ask(). This model first answers from the calls that were recorded
-// since the last event `answered`, so a resumed run does not pay for them again. Then it asks the
-// client, which is the user's model. A replay has no client, so only recorded answers are
-// available.
+// The function begin_ask() returns the model for the strategy's open question; the returned
+// reference is valid until the next begin_ask(). The model from begin_ask() first answers from the
+// calls that were recorded since the last event `answered`, so a resumed run does not pay for these
+// calls again. When the recorded answers are used, the model from begin_ask() asks the client,
+// which is the user's model. A replay has no client, so only recorded answers are available.
 //
 // Example:
 //   RunModel run(std::move(client), {.usd = 2}, sink);
@@ -25,7 +25,7 @@ class RunModel {
   RunModel(std::unique_ptr<ChatModel> client, Limits limits, CallSink& sink);
   Result<void> fold(EventType type, const Json& data);
   ChatModel& begin_ask();
-  // Returns how the open question differs from the recorded one; empty if it does not differ.
+  // Returns how the open question differs from the recorded question; empty if it does not differ.
   std::optional<Difference> difference() const {
     return open_ ? open_->difference() : std::nullopt;
   }

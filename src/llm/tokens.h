@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Estimates numbers of tokens without the provider's tokenizer.
 //
-// Contract: estimate_tokens() returns a typical number for prompts of English text and code. The
-// function most_tokens() returns a number that is well above the true one, for reservations of the
-// budget. The results depend only on the text.
+// Contract: estimate_tokens() returns a typical number for prompts of English text and code.
+// The function most_tokens() returns a number that is well above the true number of tokens, for
+// reservations of the budget. The results of estimate_tokens() and most_tokens() depend only on the
+// text.
 //
 // Example: if (estimate_tokens(prompt) > 24'000) shorten(prompt);
 #pragma once
@@ -16,8 +17,8 @@ namespace cutegen::llm {
 
 int64_t estimate_tokens(std::string_view text);
 int64_t most_tokens(std::string_view text);
-// These functions count the whole request: system text, tools, schema, and messages with the tokens
-// that the API adds around each message.
+// For a request, estimate_tokens() and most_tokens() count system text, tools, schema, and messages
+// with the tokens that the API adds around each message.
 int64_t estimate_tokens(const ChatRequest& request);
 int64_t most_tokens(const ChatRequest& request);
 int64_t estimate_tokens(const Message& message);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets the program bwrap (bubblewrap) create the namespaces instead of cutegen.
+// Lets the program bwrap (bubblewrap) create the namespaces of a sandbox instead of cutegen.
 //
 // Some Linux systems deny user namespaces to ordinary programs but allow them to bwrap, through an
 // AppArmor profile or because bwrap is set-user-id.
-// Contract: bubblewrap() tests once per process whether bwrap works on this machine. It returns the
-// path of bwrap, or an empty path. apply_bubblewrap() changes a Plan so that it starts bwrap, which
-// then starts the program. The program sees the same files and processes as in namespaces that
+// Contract: bubblewrap() tests once per process whether bwrap works on this machine. If bwrap
+// works, bubblewrap() returns the path of bwrap, else an empty path. The function
+// apply_bubblewrap() changes a Plan so that it starts bwrap, which then starts the program. In
+// namespaces that bwrap creates, a program sees the same files and processes as in namespaces that
 // cutegen creates.
 //
 // Example: if (!bubblewrap().empty()) apply_bubblewrap(plan, isolation, storage);
@@ -21,7 +22,7 @@ namespace cutegen::sandbox {
 
 const std::string& bubblewrap();
 
-// Owns the strings and the descriptor that the changed Plan refers to.
+// Owns the strings and the descriptor that a Plan refers to after apply_bubblewrap().
 struct BubblewrapStorage {
   std::vector<std::string> arguments;
   UniqueFd filter;

@@ -4,9 +4,10 @@
 // Unlike rlimits, a cgroup limits the total memory and the number of the child's processes, and its
 // limits also apply to root.
 // Contract: cgroup_base() returns the folder in $CUTEGEN_CGROUP or, if that is not set, the cgroup
-// of this process. It returns nullopt if cutegen may not write to the folder, or if child groups
-// cannot use the controllers memory and pids. The destructor removes the group. All processes in
-// the group must have ended before.
+// of this process. The function cgroup_base() returns nullopt if cutegen may not write to this
+// folder, or if child groups cannot use the controllers memory and pids. The destructor of Cgroup
+// removes the control group. All processes in the control group must have ended before this
+// destructor runs.
 //
 // Example: if (auto base = cgroup_base()) { CG_TRY(Cgroup g, Cgroup::make(*base, limits)); ... }
 #pragma once
@@ -26,7 +27,7 @@ class Cgroup {
   Cgroup& operator=(Cgroup&& o) noexcept;
   ~Cgroup();
   static Result<Cgroup> make(const std::filesystem::path& base, const Limits& limits);
-  // A process joins the group by writing "0" to this descriptor. -1 without a group.
+  // Returns the descriptor to which a process writes "0" to join the group; -1 without a group.
   int join_fd() const { return join_.get(); }
 
  private:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seccomp filter as bytes, for a child process that must start a GPU's driver before it
+// Returns the seccomp filter as bytes, for a child process that must start a GPU's driver before it
 // restricts itself.
 //
 // Contract: filter_bytes() returns the filter that spawn() would install for `isolation`, in the
-// Linux kernel's format of 8 bytes per instruction. The filter permits exec. The child installs the
-// filter on all its threads before it runs third-party code, and reports success. If libseccomp
-// refuses a rule, filter_bytes() returns an error.
+// Linux kernel's format of 8 bytes per instruction. The filter of filter_bytes() permits exec. The
+// child process installs the filter on all its threads before it runs third-party code, and reports
+// success. If libseccomp refuses a rule of the filter, filter_bytes() returns an error.
 //
 // Example: CG_TRY(std::string program, sandbox::filter_bytes({.no_network = true}));
 #pragma once

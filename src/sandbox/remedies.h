@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Suggests commands that enable missing protections of the sandbox on this machine.
 //
-// Contract: reads settings of the Linux kernel and changes nothing.
+// Contract: allow_user_namespaces() reads settings of the Linux kernel and changes nothing.
 //
 // Example: allow_user_namespaces()  // "sudo sysctl -w user.max_user_namespaces=10000 (...)"
 #pragma once

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts child processes in a sandbox, and reports which protections are in effect.
 //
-// Contract: spawn passes only the listed descriptors and environment variables to the child.
-// `isolation` requests namespaces and seccomp, and `limits` requests rlimits. Child::grade says
-// which of them are in effect. A missing protection is an error only if spec.required is set.
-// cutegen creates the namespaces itself, or through bubblewrap (bubblewrap.h), which it prefers
-// unless it runs as root. It adds a cgroup if it may create one (cgroup.h). If the parent dies, a
-// supervisor process kills the child and all processes that the child started. With namespaces, the
-// child sees a read-only file system (the mount view), with a private, writable and empty /tmp and
-// /dev/shm. The program's folder, cwd, share_dir() and `readable` stay visible even below /tmp.
-// cutegen captures the child's stderr, and its stdout unless `fds` contains it. harden_self
-// restricts the calling process with no_new_privs, seccomp without exec, and rlimits. The forked
-// children of the compile server call it.
+// Contract: spawn() passes only the descriptors and environment variables that the SpawnSpec lists
+// to the child. SpawnSpec::isolation requests namespaces and seccomp, and SpawnSpec::limits
+// requests rlimits. Child::grade() says which of the requested protections are in effect. A missing
+// protection makes spawn() fail only if SpawnSpec::required is set. To create the namespaces,
+// cutegen prefers bubblewrap (bubblewrap.h) unless it runs as root. If cutegen may create a cgroup
+// (cgroup.h), spawn() puts the child into it. If the parent process dies, a supervisor process
+// kills the child and all processes that the child started. With namespaces, the child sees a
+// read-only file system (the mount view), with a private, writable and empty /tmp and /dev/shm. The
+// child still sees its program's folder, cwd, share_dir() and the paths in `readable`, even if they
+// are below /tmp. The parent captures the child's stderr, and its stdout unless SpawnSpec::fds
+// contains stdout. The function harden_self() restricts the calling process with no_new_privs, a
+// seccomp filter that denies exec, and rlimits. The forked children of the compile server call
+// harden_self().
 //
 // Example:
 //   SpawnSpec s{.argv = {runner, "--fd", "3"}, .fds = {{socket, 3}}}; CG_TRY(Child c, spawn(s));
@@ -34,9 +36,9 @@ namespace cutegen::sandbox {
 
 struct Limits {
   int64_t memory_bytes = 0;  // RLIMIT_AS; 0: unlimited, as CUDA processes need
-  // 0 sets no limit. For file_bytes, -1 sets no limit, and 0 forbids writing to files.
+  // 0 means no limit; but for file_bytes, -1 means no limit, and 0 forbids writing to files.
   int64_t cpu_seconds = 0, file_bytes = -1, open_files = 0, processes = 0;
-  int64_t resident_bytes = 0;  // total memory of all processes; needs a cgroup
+  int64_t resident_bytes = 0;  // limits the memory of all processes together; needs a cgroup
 };
 
 struct Isolation {
@@ -46,34 +48,34 @@ struct Isolation {
   bool deny_fork = false;   // needs seccomp: deny new processes and threads
   bool deny_open = false;   // needs seccomp: deny opening files for writing
   bool loopback = false;    // needs no_network: enable the loopback interface
-  // If cutegen runs as root, the child keeps root's capabilities, because reading a GPU's counters
-  // may need them. The child then has no user namespace, and the grade is at most `partial`.
+  // If true and cutegen runs as root, the child keeps root's capabilities for reading GPU counters.
+  // A child with root's capabilities has no user namespace and a grade of at most `partial`.
   bool keep_capabilities = false;
 };
 
 struct Grade {
-  // Whether each protection is in effect. Keys: "namespaces", "network", "seccomp" and "rlimits" if
-  // requested; "bubblewrap" and "cgroup" if used; "capabilities" with the value false if root keeps
-  // them.
+  // Maps each protection to whether it is in effect. The keys are "namespaces", "network",
+  // "seccomp" and "rlimits" if requested, "bubblewrap" and "cgroup" if used, and "capabilities"
+  // (with the value false) if root keeps its capabilities.
   std::map<std::string, bool> held;
-  Protection label = Protection::none;  // full: all requested protections are in effect
+  Protection label = Protection::none;  // `full`: all requested protections are in effect
   std::string missing;                  // why a protection is missing
 };
 
-// Selects who creates the namespaces: cutegen (own) or bubblewrap. automatic: as $CUTEGEN_SANDBOX
-// says ("own" or "bubblewrap"); otherwise own for root and bubblewrap for other users, if it works.
+// Selects who creates the namespaces. `automatic` follows $CUTEGEN_SANDBOX ("own" or "bubblewrap"),
+// or else selects `own` for root and `bubblewrap` (if bubblewrap works) for other users.
 enum class Driver { automatic, own, bubblewrap };
 
 struct SpawnSpec {
   std::vector<std::string> argv;
   std::vector<std::string> env;          // the whole environment, as "NAME=value"
-  std::string cwd;                       // empty: / with namespaces, else the caller's folder
+  std::string cwd;                       // if empty: / with namespaces, else the caller's folder
   std::vector<std::string> readable;     // paths below /tmp that stay visible to the child
-  std::vector<std::pair<int, int>> fds;  // (caller's number, child's number); stdin is /dev/null
-  bool capture_stderr = true;            // false: the child inherits the caller's stderr
+  std::vector<std::pair<int, int>> fds;  // descriptors: (caller's, child's); stdin is /dev/null
+  bool capture_stderr = true;            // if false, the child inherits the caller's stderr
   Limits limits;
   Isolation isolation;
-  bool required = false;  // return an error unless all of `isolation` is in effect
+  bool required = false;  // return an error unless `isolation` is fully in effect
   Driver driver = Driver::automatic;
 };
 
@@ -81,7 +83,7 @@ struct ExitStatus {
   bool exited = false;
   int code = 0, signal = 0;
   int64_t max_rss_bytes = 0;
-  std::string text() const;  // describes the end: "exit code 3", "killed by SIGSEGV"
+  std::string text() const;  // describes the end: "exit code 3" or "killed by SIGSEGV"
 };
 
 class Child {
@@ -106,7 +108,7 @@ class Child {
 Result<Child> spawn(const SpawnSpec& spec);
 // Applies `limits` and the seccomp filter of `isolation` to the calling process.
 Grade harden_self(const Limits& limits, const Isolation& isolation);
-// Returns the protection that spawn achieves on this machine. The first call runs a test child.
+// Returns the protection that spawn() achieves on this machine; the first call runs a test child.
 Grade probe();
 // Returns the caller's environment without secrets and loader variables: only PATH, HOME, LANG,
 // TMPDIR, CUDA_* and a few more.

@@ -4,11 +4,12 @@
 //
 // Contract: the coder writes a first program. In each following round, the judge sees the program
 // with its verdict and profile, and names one fault if the program fails, or one bottleneck if it
-// is correct. Then the coder changes the program. With `published`, the strategy follows the paper:
-// each round starts from the newest program, even if it is slower, and no question shows earlier
-// attempts. Otherwise, the strategy drops a correct program that is not faster than the incumbent,
-// and questions show earlier attempts. The strategy stops after `rounds` rounds (an unusable answer
-// uses one), or when the budget is used.
+// is correct. After the judge's answer, the coder changes the program. With the setting
+// `published`, `cudaforge` follows its paper: each round starts from the newest program, even if it
+// is slower, and no question shows earlier attempts. Without `published`, `cudaforge` drops a
+// correct program that is not faster than the incumbent, and questions show earlier attempts. The
+// strategy `cudaforge` stops after `rounds` rounds (an unusable answer uses one round), or when the
+// budget is used.
 //
 // Example: make_strategy(StrategyKind::cudaforge, {.agents = AgentSettings{.rounds = 10}});
 #pragma once
@@ -26,14 +27,14 @@ class CudaforgeStrategy : public Machine {
                                      .repairs = {}}) {}
 
  protected:
-  // The settings in which a derived strategy can differ from cudaforge.
+  // Contains the settings in which a strategy derived from CudaforgeStrategy can differ from it.
   struct Form {
     int rounds = 10;
-    // If set, the strategy asks this role before each change what to change.
+    // Which role the strategy asks before each change what to change; it asks none if empty.
     std::optional<Role> adviser;
-    // If set, the strategy first asks this role to explain the profile of each correct program.
+    // Which role the strategy asks to explain the profile of each correct program; none if empty.
     std::optional<Role> reader;
-    // The most repairs in a row before the strategy returns to the incumbent; no limit if empty.
+    // How many repairs may follow each other before a return to the incumbent; no limit if empty.
     std::optional<int> repairs;
   };
   CudaforgeStrategy(const StrategySettings& settings, Form form)
@@ -52,7 +53,7 @@ class CudaforgeStrategy : public Machine {
   const AgentSettings& agents() const { return agents_; }
 
  private:
-  // What the open question asks for: an explanation of the profile, the next change, or a program.
+  // Says what the open question asks for: an explanation of a profile, a change, or a program.
   enum class Step { read, advise, write };
 
   void decide();
@@ -70,7 +71,7 @@ class CudaforgeStrategy : public Machine {
   std::optional<std::string> best_;
   std::optional<Timing> best_timing_;
   std::string advice_;
-  std::string read_, reading_;  // the program that the reader explained last, and the explanation
+  std::string read_, reading_;  // the program explained last, and its explanation
   Step step_ = Step::write;
   int rounds_ = 0, unusable_ = 0, repairs_ = 0;
 };

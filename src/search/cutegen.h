@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy `cutegen` with a model: runs several short searches, called lines, one after
-// another, and then continues the best one.
+// Implements the strategy `cutegen` for a language model: it runs several short searches, called
+// lines, one after another, and then continues the best line.
 //
-// Contract: a planner names one approach for each line. A line starts with a program from the coder
-// or from a recipe, and asks for repairs until it is correct. Then the coder changes the line's
-// best program, one idea at a time: first its structure, then details. A line ends when its share
-// of the evaluations is used, when several changes in a row gain nothing, or when repairs cannot
-// make a program correct. Then the line with the fastest program continues until the budget is
-// used, a plateau is reached, or the program is close to the fastest possible time (the floor or
-// the reachable bound, docs/evaluation.md). The run accepts a program only if it is faster than the
-// programs of all lines. The setting `profiling` decides when questions show profiles
-// (search/profiling.h).
+// Contract: a planner names one approach for each line. A line (a short search) starts with a
+// program from the coder or from a recipe, and asks for repairs until the program is correct. After
+// the repairs, the coder changes the line's best program, one idea at a time: first its structure,
+// then details. A line ends when it has used its share of the evaluations, when several changes in
+// a row gain nothing, or when repairs cannot make a program correct. After all lines, the line with
+// the fastest program continues until the budget is used, several changes in a row gain nothing, or
+// the program is close to the fastest possible time (the floor or the reachable bound,
+// docs/evaluation.md). The strategy accepts a program only if it is faster than the programs of all
+// lines. The setting `profiling` decides when questions show profiles (search/profiling.h).
 //
 // Example: make_strategy(StrategyKind::cutegen, {.agents = AgentSettings{.chains = 3}});
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace cutegen::search {
 
-// What a question asks the model for.
+// Says what a question asks the model for.
 enum class Wanted { plan, first, improve, fix, diagnosis };
 
 struct TaskFacts {
@@ -62,12 +62,12 @@ class CutegenStrategy final : public Machine {
 
   AgentSettings agents_;
   TaskFacts task_;
-  bool profile_asked_ = false;  // whether a profile was requested for the current candidate
+  bool profile_asked_ = false;  // whether the current candidate's profile was requested
   Lines lines_;
   std::optional<Kept> best_;
   Wanted wanted_ = Wanted::plan;
   std::optional<Candidate> proposed_;  // the current candidate
-  std::string failing_, advice_;       // the candidate to repair, and the judge's advice about it
+  std::string failing_, advice_;       // the candidate to repair, and the judge's advice
   // The candidate that the evaluator judges again, only to profile it.
   std::string profiled_again_;
   int ties_ = 0;      // number of consecutive correct candidates that are as fast as the best one

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Families: a bandit that chooses which kind of change (memory, tiling, ...) a planner has to
-// suggest next, from the gains of earlier changes.
+// Families: a bandit (an algorithm that learns from rewards) that chooses which kind of change
+// (memory, tiling, ...) a planner has to suggest next, from the gains of earlier changes.
 //
-// Contract: choose() returns each kind once, and then the kind with the largest upper confidence
-// bound (UCB1). The reward of a change is the share of the time that it saved, from 0 to 1. With
-// `credit`, a failed program counts as less than one try, because it says less about its kind than
-// a slow program. With `credit`, old rewards also lose weight, because the possible gains of a kind
-// are used up over time. The same rewards always lead to the same choices.
+// Contract: choose() returns each kind of change once, and then the kind with the largest upper
+// confidence bound (UCB1). The reward of a change (0 to 1) is the share of the time that it saved.
+// With `credit`, a failed program counts as less than one try, because it says less about its kind
+// of change than a slow program. With `credit`, old rewards also lose weight, because a search uses
+// up the possible gains of a kind of change. The same rewards always lead to the same choices.
 //
 // Example: Families f(true); auto kind = f.choose(); f.reward(kind, 0.2);
 #pragma once
@@ -21,7 +21,7 @@ namespace cutegen::search {
 
 enum class Family { memory, tiling, parallelism, instructions, launches, algebra };
 Names<Family> enum_names(Family);
-// Returns a description of this kind of change for the question to the planner.
+// Returns the description of a kind of change for the question to the planner.
 std::string describe(Family family);
 
 class Families {

@@ -2,11 +2,11 @@
 // Lines: the state of the short searches (lines) that the strategy `cutegen` runs one after
 // another, each from its own first program.
 //
-// Contract: one line is active at a time; now() returns it. A line ends when it has given up
-// several first programs that stayed incorrect, when it has used its share of the evaluations, or
-// when several changes in a row gained nothing. After all lines, the last phase begins: the line
-// with the run's best program continues. The last phase ends only if all first programs of the line
-// stayed incorrect.
+// Contract: one line (short search) is active at a time; Lines::now() returns the active line. A
+// line ends when it has given up several first programs that stayed incorrect, when it has used its
+// share of the evaluations, or when several changes in a row gained nothing. After all lines, the
+// last phase begins, in which the line with the run's best program continues. The last phase ends
+// only if all first programs of its line stayed incorrect.
 //
 // Example: lines.begin(settings, approaches, workload); lines.now().take(kept, false, 0.01);
 #pragma once
@@ -23,7 +23,7 @@ struct Kept {
   std::string id;
   std::optional<Timing> timing;
   Structure structure;
-  bool profiled = false;  // whether the evaluator has profiled it
+  bool profiled = false;  // whether the evaluator has profiled the program
 };
 
 struct Line {
@@ -36,22 +36,22 @@ struct Line {
   int rewrites = 0;  // number of first programs that the line gave up because they stayed incorrect
 
   // Records a correct candidate, and returns whether it becomes the line's best program. `of_run`
-  // is true if the line's best program is the incumbent; the evaluator has then timed both
-  // alternately.
+  // is true if the line's best program is the incumbent, which the evaluator times with a
+  // candidate.
   bool take(const Kept& now, bool of_run, double min_gain);
   void take_failure();
   // Records an answer of the model that the strategy cannot use.
   void take_unusable(bool first_program);
-  // Stops the repairs of the current candidate. The line then continues from its best program or,
-  // if it has none, with a new first program.
+  // Stops the repairs of the current candidate. The line continues from its best program or, if no
+  // program was correct, with a new first program.
   void give_up_candidate();
   bool is_hopeless() const;
-  Stage stage() const;  // whether the next change concerns structure or details
+  Stage stage() const;  // whether the next change is about structure or details
 };
 
 class Lines {
  public:
-  // Starts the first line. The lines share half of the budget equally, unless the settings give a
+  // Starts the first line. All lines share half of the budget equally, unless the settings give a
   // number of evaluations for each line.
   void begin(const StrategySettings& settings, const std::vector<std::string>& approaches,
              const std::string& workload);
@@ -61,8 +61,8 @@ class Lines {
   size_t number() const { return at_ + 1; }
   bool in_last_phase() const { return last_phase_; }
   bool is_over() const;  // whether the current line has ended
-  // Starts the next line. After the last line, starts the last phase with the line that has the
-  // best program; returns false if there is no such line.
+  // Starts the next line or, after the last line, the last phase with the line of the best program.
+  // Returns false if no line has the best program.
   bool next(const std::optional<Kept>& best);
 
  private:

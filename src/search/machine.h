@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine: the base class of all strategies. It has one open action at a time (a question, an
-// evaluation, ...), retries aborted evaluations, and ends the run when its evaluations or minutes
-// are used.
+// Machine: the base class of all strategies. A Machine has one open action at a time (a question,
+// an evaluation, ...), retries aborted evaluations, and ends the run when its evaluations or
+// minutes are used.
 //
 // Contract: if an event completes the open action, apply() calls the matching virtual function
-// (on_*), and this function must open the next action. If the evaluator aborts an evaluation,
-// Machine retries it `retries` times and then calls on_set_aside(). If the task is a CUDA kernel,
-// Machine evaluates and accepts this kernel first, and ends the run if the kernel is not correct. A
-// strategy may ask for tests before the first program; every evaluation then uses them. While a
-// question is open, the model may evaluate drafts with a tool, and these evaluations count towards
-// the budget. If the model then proposes such a draft, Machine uses the draft's verdict.
+// (on_answer(), on_verdict(), ...), which must open the next action. If the evaluator aborts an
+// evaluation, Machine retries it `retries` times and then calls on_set_aside(). If the task is a
+// CUDA kernel, Machine evaluates and accepts this kernel first, and ends the run if the kernel is
+// not correct. A strategy may ask for tests before the first program; every evaluation then uses
+// these tests. While a question is open, the model may evaluate drafts with a tool, and these
+// evaluations count towards the budget. If the model proposes a draft that it has already
+// evaluated, Machine uses the draft's verdict.
 //
 // Example:
 //   class Mine final : public Machine {
@@ -39,12 +40,12 @@ class Machine : public Strategy {
     std::vector<TestCase> tests;
   };
 
-  // Whether the strategy asked before the first program. It then calls begin() after the answer.
+  // Returns true if the strategy opened a question first; it then calls begin() after the answer.
   virtual bool asks_before(const Json& /*task*/) { return false; }
   void begin(std::vector<TestCase> tests);
 
   virtual void on_task(const Json& data) = 0;
-  // Replaces on_task() if the task is a CUDA kernel, which is then the incumbent.
+  // Replaces on_task() if the task is a CUDA kernel; this kernel is then the incumbent.
   virtual void on_source(const Json& task, const Candidate& source, const Verdict& verdict) = 0;
   virtual void on_answer(const Proposed& answer) = 0;
   virtual void on_verdict(const std::string& candidate, const Verdict& verdict) = 0;
@@ -53,24 +54,24 @@ class Machine : public Strategy {
   virtual void on_rejected(const std::string& candidate) = 0;
 
   void open(Action action);
-  // Opens an evaluation, or uses the verdict if a tool has already evaluated the candidate.
+  // Opens an evaluation, or uses the verdict of a tool that has already evaluated the candidate.
   void judge(const Evaluate& wanted);
   // Returns why the run must end: the budget is used, `best_ns` cannot improve much, or the
-  // evaluator keeps failing. Empty if the run may continue.
+  // evaluator keeps failing. The result is empty if the run may continue.
   std::optional<std::string> end_of_run(std::optional<double> best_ns) const;
 
   StrategySettings settings_;
-  // Why `best_ns` cannot improve much; empty if it can. Algebra can beat the roofline.
+  // Returns why `best_ns` cannot improve much, or empty. Cheaper algorithms can beat the roofline.
   std::optional<std::string> nothing_to_win(double best_ns) const;
   // Returns why more candidates would not help: `ties` candidates in a row had about the same time,
-  // and this time is close to the reachable bound. Returns empty if more candidates might help.
+  // and this time is close to the reachable bound. Empty if more candidates might help.
   std::optional<std::string> only_ties(double best_ns, int ties) const;
   void put_bounds(Json& context) const;
 
   double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
   bool memory_bound_ = false;
   int64_t evaluations_ = 0;
-  int set_aside_ = 0;            // consecutive candidates for which the evaluator aborted
+  int set_aside_ = 0;            // number of aborted candidates in a row
   Feedback feedback_;            // feedback of the last verdict
   std::vector<TestCase> tests_;  // the proposed tests that evaluations use
 
@@ -83,19 +84,19 @@ class Machine : public Strategy {
   void draft_evaluated(const Json& data);
   void aborted(const Evaluate& asked, const std::string& why);
 
-  Json task_;                           // data of the event `task`, until begin() uses it
-  std::optional<SourceKernel> source_;  // set while Machine evaluates the source kernel
-  std::optional<Action> open_;          // the action that no event has completed yet
+  Json task_;                           // the data of the event `task`, until begin() uses it
+  std::optional<SourceKernel> source_;  // set while Machine evaluates the user's kernel
+  std::optional<Action> open_;          // the action that no event has completed
   bool issued_ = false;
   int64_t clock_ms_ = 0;
   int attempts_ = 0;                       // number of attempts of the current evaluation
-  std::map<std::string, Verdict> drafts_;  // drafts that tools evaluated for the open question
+  std::map<std::string, Verdict> drafts_;  // verdicts on drafts for the open question
 };
 
-// Returns whether a profile takes no extra time. The simulator counts while it times, but on a GPU,
-// a profile needs a separate run. `task` is the data of the event `task`.
+// Returns whether a profile takes no extra time. The simulator counts while it times a program, but
+// on a GPU, a profile needs a separate run. `task` is the data of the event `task`.
 bool profile_is_free(const Json& task);
-// Returns the text of a field, or "" if it has none.
+// Returns the text of a field, or "" if the field is missing or not a text.
 std::string text_at(const Json& data, const char* key);
 // gain_text() returns a text such as "12.3% faster (1.2 ms -> 1.0 ms)", and loss_text() returns
 // "3.0% slower than the best", "only 0.20% faster than the best" or "a tie: the same time as the
@@ -106,17 +107,17 @@ std::string loss_text(double best, double time);
 bool is_tie(double best, double time);
 // Returns a text such as "failed: 7 of 64 values are wrong".
 std::string fault_text(const Verdict& verdict);
-// Returns whether `after` is faster than `before` by at least the share min_gain. If both times
-// have confidence intervals that overlap, it returns false.
+// Returns whether `after` is faster than `before` by at least the share min_gain. If the confidence
+// intervals of the two times overlap, is_gain() returns false.
 bool is_gain(const Timing& before, const Timing& after, double min_gain);
 // Returns whether a candidate is faster than the incumbent by at least min_gain. If the evaluator
-// timed both alternately, these times decide; otherwise is_gain() does.
+// timed the two programs alternately, the times of these runs decide, otherwise is_gain() decides.
 bool beats_incumbent(const Timing& incumbent, const Timing& after, double min_gain);
 
-// Returns the incumbent's time for a comparison with `now`. If the evaluator timed both
-// alternately, the result is the time from these runs.
+// Returns the incumbent's time for a comparison with `now`. If the evaluator timed the incumbent
+// and `now` alternately, the result is the incumbent's time in these runs.
 double incumbent_ns(const Timing& incumbent, const Timing& now);
 
-inline constexpr int kMostUnusable = 3;  // this many consecutive unusable answers end a run
+inline constexpr int kMostUnusable = 3;  // number of consecutive unusable answers that ends a run
 
 }  // namespace cutegen::search

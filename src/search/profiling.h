@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides when questions to the model may show profiles, for one line (a short search with its own
-// first program). Implements the published method of delayed profiling, and an adaptive method.
+// first program). The class Profiling implements the published method of delayed profiling, and an
+// adaptive method.
 //
 // Contract: the structure of a line's programs (launches, tiling, movement of data) has settled if,
 // over the last kWindow correct candidates, no accepted edit changed it and the best time fell by
-// less than the share kFlat. If open() is true, questions may show profiles; it stays true for the
-// rest of the line. In the mode `adaptive`, open() becomes true when the structure settles. At the
-// latest, it becomes true after a fifth of the run's evaluations (at least two), if the line has a
-// correct program. In the mode `delayed`, open() becomes true when the line has more correct
-// candidates than fixed_depth() of the workload. In the mode `from_start`, open() is always true;
-// in the mode `never`, it is never true.
+// less than the share kFlat. If open() is true, questions may show profiles; open() then stays true
+// for the rest of the line. In the mode `adaptive`, open() becomes true when the structure settles
+// or, if the line has a correct program, at the latest after a fifth of the run's evaluations (at
+// least two). In the mode `delayed`, open() becomes true when the line has more correct candidates
+// than fixed_depth() of the workload. In the mode `from_start`, open() is always true; in the mode
+// `never`, open() is never true.
 //
 // Example: Profiling p(ProfilingMode::adaptive, "softmax", 40); p.step(true, false, ns);
 //          if (p.open()) show(profile);
@@ -30,7 +31,7 @@ class Profiling {
 
   // `evaluations` is the number of evaluations in the run's budget.
   Profiling(ProfilingMode mode, const std::string& workload, int64_t evaluations);
-  // Call it after each judged candidate of the line. `structure_changed` is true if the line
+  // Call step() after each judged candidate of the line. `structure_changed` is true if the line
   // accepted an edit that changed the structure. `best_ns` is the line's best time.
   void step(bool correct, bool structure_changed, double best_ns);
   bool open() const { return open_; }
@@ -44,8 +45,8 @@ class Profiling {
  private:
   ProfilingMode mode_;
   int threshold_ = 0, depth_ = 0;
-  // The number of judged candidates so far, and the number from which the mode `adaptive` shows
-  // profiles even if the structure has not settled.
+  // Numbers of judged candidates: so far (`steps_`), and from which the mode `adaptive` shows
+  // profiles even if the structure has not settled (`latest_`).
   int64_t steps_ = 0, latest_ = 0;
   int steady_ = 0;  // number of correct candidates since an edit changed the structure
   bool open_ = false;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SourceKernel: evaluates the user's kernel at the start of a run whose task is a CUDA kernel.
 //
-// Contract: first() returns a question for the kernel's program. The other functions receive the
-// outcome of the last action and return the next action. If the kernel is not correct, or the
-// evaluator aborts all attempts to evaluate it, SourceKernel rejects the kernel, and finish() ends
-// the run. If the kernel computes wrong values while proposed tests are in use, SourceKernel drops
-// these tests and evaluates the kernel again.
+// Contract: first() returns a question for the kernel's program. answered() and judged() receive
+// the outcome of the last action and return the next action. If the user's kernel is not correct,
+// or the evaluator aborts all attempts to evaluate it, SourceKernel rejects the kernel, and
+// finish() ends the run. If the kernel computes wrong values while the run uses tests that the
+// model proposed, SourceKernel drops these tests and evaluates the kernel again.
 //
 // Example: SourceKernel source(task, {}); open(source.first());
 #pragma once
@@ -23,7 +23,7 @@ class SourceKernel {
   }
   // `candidate` is empty if the answer contained no valid program.
   Action answered(std::optional<Candidate> candidate, const std::string& reason);
-  // `verdict` is empty if the evaluator aborted.
+  // `verdict` is empty if the evaluator aborted the evaluation.
   Action judged(std::optional<Verdict> verdict, const std::string& why);
   // Returns whether the kernel is correct, so that the strategy can continue from it.
   bool holds() const { return verdict_ && verdict_->status == Status::correct; }
@@ -32,7 +32,7 @@ class SourceKernel {
   const Json& task() const { return task_; }
   const Candidate& candidate() const { return *candidate_; }
   const Verdict& verdict() const { return *verdict_; }
-  const std::vector<TestCase>& tests() const { return tests_; }  // the proposed tests still in use
+  const std::vector<TestCase>& tests() const { return tests_; }  // the model's tests still in use
 
  private:
   Json task_;  // the data of the event `task`
@@ -40,7 +40,7 @@ class SourceKernel {
   std::optional<Verdict> verdict_;
   std::string why_;
   std::vector<TestCase> tests_;
-  std::string dropped_;  // how the kernel failed on the dropped tests
+  std::string dropped_;  // how the kernel failed in the dropped tests
 };
 
 }  // namespace cutegen::search

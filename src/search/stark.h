@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy `stark`: keeps all programs in a tree, and selects the program to change next by
-// epsilon-greedy search. The model plays planner, coder and debugger.
+// Implements the strategy `stark`, which keeps all programs in a tree, and selects the program to
+// change next by epsilon-greedy search. In the strategy `stark`, the model plays planner, coder and
+// debugger.
 //
-// Contract: each step selects a node of the tree. With probability epsilon, it selects a random
-// leaf, otherwise the fastest node. If it selects the root, the planner names an approach and the
-// coder writes a first program. If it selects a correct program, the planner names one change and
-// the parts of the source to change, and the coder changes only these parts. If it selects a failed
-// program, the debugger repairs it. A question shows only some other programs, depending on its
-// role (tree.h). The strategy stops when the budget is used, when a program is close to the fastest
-// possible time (the floor or the reachable bound, docs/evaluation.md), or when it cannot select
-// any node. Random numbers follow from the seed in the settings and are part of the question, so
-// that a replay can check them.
+// Contract: each step of the search selects a node of the tree of programs. With probability
+// epsilon, a step selects a random leaf, otherwise the fastest node. If a step selects the root,
+// the planner names an approach and the coder writes a first program. If a step selects a correct
+// program, the planner names one change and the parts of the source to change, and the coder
+// changes only these parts. If a step selects a failed program, the debugger repairs it. A question
+// shows only some other programs, depending on the role that the model plays (tree.h). The strategy
+// `stark` stops when the budget is used, when a program is close to the fastest possible time (the
+// floor or the reachable bound, docs/evaluation.md), or when it cannot select any node. The random
+// numbers of `stark` follow from the seed in the settings and are part of the question, so that a
+// replay can check them.
 //
-// With `published`, the strategy is the paper's algorithm. Otherwise it has seven changes, each
-// with a switch in StarkSettings. It repairs almost correct programs at once. It does not evaluate
-// a program twice. Planners see bounds and profiles. A bandit chooses the kind of change. The gain
-// of a repaired change counts for its kind. If programs are equally fast, the search continues from
-// the newest. The search changes a first program only when two first programs are correct.
+// With the setting `published`, `stark` is the algorithm of its paper. Without `published`, `stark`
+// differs from its paper in seven ways, each with a switch in StarkSettings. `stark` repairs almost
+// correct programs at once. `stark` does not evaluate a program twice. Planners of `stark` see
+// bounds and profiles. In `stark`, a bandit (families.h) chooses the kind of change. If a change
+// failed and its repair gains time, the bandit credits the kind of the change. If programs are
+// equally fast, `stark` continues from the newest. `stark` changes a first program only when two
+// first programs are correct.
 //
 // Example: make_strategy(StrategyKind::stark, {.agents = AgentSettings{.stark = {.seed = 7}}});
 #pragma once
@@ -28,11 +32,12 @@
 
 namespace cutegen::search {
 
-// Returns the effective settings. `published` turns off every change to the paper's algorithm.
+// Returns the effective settings of `stark`. The setting `published` turns off every change to the
+// paper's algorithm.
 StarkSettings stark_settings(const AgentSettings& agents);
-// Returns how close a failed program is to a correct one, from 0 to 1. If it computed wrong values,
-// this is the share of correct elements. Otherwise it depends on the rung (step of the evaluation)
-// that failed.
+// Returns how close a failed program is to a correct one, from 0 to 1. The result is the share of
+// correct elements or, if the program computed no wrong values, depends on the rung (step of the
+// evaluation) that failed.
 double nearness_of(const Verdict& verdict);
 
 class StarkStrategy final : public Machine {
@@ -69,13 +74,13 @@ class StarkStrategy final : public Machine {
   Tree tree_;
   Draws draws_;
   Families families_;
-  Json draw_;         // the random draw of the current step, for its first question
+  Json draw_;         // the current step's random draw, for its first question
   int node_ = 0;      // the node that the current step selected
   std::string plan_;  // the planner's answer in the current step
   std::string hash_;  // the hash of the current program
   std::optional<Family> family_;
   bool has_source_ = false;
-  Role role_ = Role::planner;  // the role of the open question
+  Role role_ = Role::planner;  // the role that the open question asks
   int fixes_ = 0;              // number of consecutive repairs of almost correct programs
   int unusable_ = 0;           // number of consecutive unusable answers
   std::optional<std::string> best_;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategy: the policy that decides what a run does next. It is a deterministic state machine.
+// Strategy: the policy that decides what a run does next, as a deterministic state machine.
 //
-// Contract: apply(event) updates the state with one event of the journal. The function next()
-// returns the actions that the engine must execute next. It returns each action once, and again
-// after the event `resumed` if no event has completed the action. A strategy has no access to a
-// clock, a random source, a model or the evaluator, so the same events always lead to the same
-// actions. `resume` and `--replay` rely on this. The strategy learns the time from the field
-// `clock_ms` of events.
+// Contract: apply(event) updates the strategy's state with one event of the journal. The function
+// next() returns the actions that the engine must execute next: each action once, and again after
+// the event `resumed` if no event has completed the action. A strategy has no access to a clock, a
+// random source, a model or the evaluator, so the same events always lead to the same actions. The
+// command `resume` and the flag `--replay` rely on strategies that always return the same actions
+// for the same events. A strategy learns the time from the field `clock_ms` of events.
 //
 // Example:
 //   auto s = make_strategy(StrategyKind::cutegen, settings); s->apply(opened);
@@ -31,13 +31,13 @@ using cutegen::to_string;
 
 struct Ask {
   Role role = Role::coder;
-  Json context;  // facts for the role: purpose, parent candidate id, stage, advice, ...
+  Json context;  // facts for the role: purpose, parent's id, stage, advice, ...
 };
 struct Evaluate {
   std::string candidate;  // id of a proposed candidate
   Rung up_to = Rung::timing;
   bool profile = false;
-  std::vector<TestCase> tests = {};  // tests that a model proposed, in addition to the evaluator's
+  std::vector<TestCase> tests = {};  // tests that a model proposed, besides the evaluator's
 };
 struct Accept {
   std::string candidate;
@@ -48,16 +48,16 @@ struct Reject {
   std::string reason;
 };
 struct Finish {
-  // Such as "within 3% of the reachable bound", "at the floor", "plateau" or "budget: evaluations".
+  // For example "within 3% of the reachable bound", "at the floor" or "budget: evaluations".
   std::string reason;
-  std::string best;  // id of the best candidate; empty if there is none
+  std::string best;  // id of the best candidate; empty without a correct one
 };
 using Action = std::variant<Ask, Evaluate, Accept, Reject, Finish>;
 
-// The outcome of a question. The event `answered` contains its name.
+// Says how a question ended. The event `answered` contains the name of the Outcome.
 enum class Outcome { proposed, advised, unusable, nothing };
 Names<Outcome> enum_names(Outcome);
-// Reads the outcome from the data of the event `answered`; returns `nothing` for an unknown name.
+// Reads the Outcome from the data of the event `answered`; returns `nothing` for an unknown name.
 Outcome outcome_of(const Json& answered);
 
 enum class StrategyKind { cutegen, cudaforge, stark, astra, astra_single, best_of_n };
@@ -68,30 +68,31 @@ struct Budget {
   int64_t evaluations = 40;
   double minutes = 0;  // 0 means no limit
 };
-// Whether the model writes the first program, or the run starts from a recipe (an expert kernel).
+// Says whether the model writes the first program, or the run starts from a recipe (an expert
+// kernel).
 enum class Start { scratch, recipe };
-// When questions show profiles (search/profiling.h).
+// Says when questions to the model show profiles (search/profiling.h).
 enum class ProfilingMode { delayed, adaptive, from_start, never };
 Names<Start> enum_names(Start);
 Names<ProfilingMode> enum_names(ProfilingMode);
-// If the name is unknown, the user error names `where` (the flag or the JSON field) and lists the
-// known names.
+// If the name is unknown, parse_dialect(), parse_start() and parse_profiling() return a user error
+// that names `where` (the flag or the JSON field) and lists the known names.
 Result<Dialect> parse_dialect(const std::string& name, const std::string& where);
 Result<Start> parse_start(const std::string& name, const std::string& where);
 Result<ProfilingMode> parse_profiling(const std::string& name, const std::string& where);
 
-// Settings of the strategy `stark`. The paper gives an epsilon of 0.3 to 0.4. It does not give the
-// limits of children and the number of leaders, so these are guesses. With `near_misses`, an
-// epsilon of 0.1 is enough, because the search then repairs failed programs without a random draw.
+// Contains the settings of the strategy `stark`. The paper of `stark` gives an epsilon of 0.3 to
+// 0.4. The paper does not give root_children, node_children and leaders, so our defaults are
+// guesses. With `near_misses`, an epsilon of 0.1 is enough, because the search then repairs failed
+// programs without a random draw.
 struct StarkSettings {
   uint64_t seed = 1;
-  // The probability that a step selects a random leaf. If empty, it is 0.35 with `published`, else
-  // 0.1.
+  // The probability that a step selects a random leaf; if empty, 0.35 with `published`, else 0.1.
   std::optional<double> epsilon;
-  // The limits of children of the root and of other nodes, and how many of the run's fastest
-  // programs (the leaders) a planner sees.
+  // The most children of the root and of other nodes, and how many of the run's fastest programs
+  // (the leaders) a planner sees.
   int root_children = 5, node_children = 3, leaders = 5;
-  // These fields switch the changes to the paper's algorithm; `published` turns all off.
+  // The next fields switch changes to the paper's algorithm; `published` turns all changes off.
   bool near_misses = true;     // whether to repair almost correct programs at once
   bool equal_programs = true;  // whether to skip programs that were already evaluated
   bool bounds = true;          // whether questions show bounds and profiles
@@ -102,21 +103,21 @@ struct StarkSettings {
   bool operator==(const StarkSettings&) const = default;
 };
 
-// Settings of the strategies that ask a model.
+// Contains the settings of the strategies that ask a model.
 struct AgentSettings {
   Dialect dialect = Dialect::cute;
   Start start = Start::scratch;
   ProfilingMode profiling = ProfilingMode::adaptive;
-  // The number of lines (short searches, search/lines.h) of `cutegen` before the best one
-  // continues.
+  // The number of lines (short searches, search/lines.h) of the strategy `cutegen` before the best
+  // line continues.
   int chains = 2;
-  // The number of evaluations for each line. With 0, the lines share half of the budget.
+  // The number of evaluations for each line (short search). With 0, lines share half of the budget.
   int64_t chain_evaluations = 0;
-  bool planner = true;  // whether a planner first names an approach for each line
+  bool planner = true;  // whether a planner names an approach for each line first
   bool judge = true;    // whether a judge diagnoses the program before the second repair
   int fixes = 3;        // the most repairs of a failed change to a correct program
   int rounds = 10;      // number of rounds of `cudaforge`
-  // How many programs `astra` proposes after the first. If empty, 5 with `published`, else 10.
+  // How many programs `astra` proposes after the first; if empty, 5 with `published`, else 10.
   std::optional<int> astra_rounds = {};
   bool profiler = true;    // whether `astra` asks a profiler about each correct program
   bool published = false;  // whether cudaforge, stark and astra follow their papers exactly
@@ -124,14 +125,14 @@ struct AgentSettings {
 };
 struct StrategySettings {
   Budget budget;
-  int plateau = 8;         // this many consecutive candidates without a gain end the search
+  int plateau = 8;         // number of candidates in a row without a gain that ends the search
   double min_gain = 0.01;  // the smallest saved share of the time that counts as a gain
-  // If the task is memory-bound, the search stops when the time is at most this multiple of the
-  // reachable bound (the time to copy the least bytes). The value 0 disables this check.
+  // If the task is memory-bound, the search stops when the time is at most reach_ratio times the
+  // reachable bound (the time to copy the least bytes). The value 0 disables reach_ratio.
   double reach_ratio = 1.03;
-  // Every search stops when the time is at most this multiple of the floor. In journals of older
-  // versions (policy 2 and earlier), it is 1.05, and there is no reach_ratio, because the floor was
-  // then the roofline.
+  // Every search stops when the time is at most floor_ratio times the floor. Journals of older
+  // versions (policy 2 and earlier) have a floor_ratio of 1.05 and no reach_ratio, because the
+  // floor was then the roofline.
   double floor_ratio = 1;
   int repairs = 6;                      // the most repairs while no program is correct
   int retries = 2;                      // the most retries of an aborted evaluation
@@ -145,9 +146,9 @@ class Strategy {
   virtual std::vector<Action> next() = 0;
 };
 
-// Which tools the model may call in a strategy. In `cudaforge` and `astra`, it may only compile,
-// because these count evaluations as rounds; in their published forms, it may call no tools.
-// `stark` and `best-of-n` never allow tools.
+// Says which tools the model may call in a strategy. In `cudaforge` and `astra`, the model may only
+// compile, because they count evaluations as rounds; with `published`, it may call no tools. The
+// strategies `stark` and `best-of-n` never allow tools.
 enum class ToolScope { none, compile, all };
 ToolScope tool_scope(StrategyKind strategy, const StrategySettings& settings);
 Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind,
@@ -158,7 +159,7 @@ Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind,
 EventType event_type(const Action& action);
 Json event_data(const Action& action);
 std::string describe(const Action& action);
-// The JSON form of an action is its event_data() and the kind of action: {"action": "ask", ...}.
+// The JSON form of an action contains its event_data() and its kind: {"action": "ask", ...}.
 void fields(Fields& v, Action& action);
 void fields(Fields& v, Ask& action);
 void fields(Fields& v, Evaluate& action);

@@ -2,9 +2,9 @@
 // Extracts the structure of a program (launches, tiling, movement of data), and counts its uses of
 // CuTe.
 //
-// Contract: the functions read only the plan and the source text, without comments and literals, so
-// the same program always gives the same result. Two programs with equal structure differ only in
-// details.
+// Contract: structure_of() and cute_use() read only the plan and the source text, without comments
+// and literals, so the same program always gives the same result. Two programs with equal Structure
+// differ only in details.
 //
 // Example: if (structure_of(a).tiling != structure_of(b).tiling) ...
 #pragma once
@@ -15,14 +15,14 @@ namespace cutegen::search {
 
 struct Structure {
   std::string launches;  // kernel and grid of each launch
-  // Blocks, clusters, bytes of shared memory, #defines, and constants in the sources.
+  // Lists blocks, clusters, bytes of shared memory, #defines, and constants in the sources.
   std::string tiling;
   std::string movement;  // the constructs that move and multiply data
   bool operator==(const Structure&) const = default;
 };
 Structure structure_of(const KernelProgram& program);
 
-// How often the sources use each part of CuTe.
+// Says how often the sources use each part of CuTe.
 struct CuteUse {
   int tiled_mma = 0, tiled_copy = 0, atoms = 0, layouts = 0, tensors = 0, algorithms = 0;
   double share = 0;  // the share of all statements that are in functions with CuTe

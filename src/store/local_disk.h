@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refuses folders on network file systems, because SQLite's write-ahead log is not safe there.
+// Refuses folders on network file systems, because SQLite's write-ahead log is not safe on them.
 //
 // Contract: require_local_disk() asks the operating system for the file system of an existing
 // folder.
@@ -15,8 +15,8 @@
 
 namespace cutegen::store {
 
-// Returns the name of the network file system with this statfs magic number, or nullopt if there is
-// none.
+// Returns the name of the network file system with this statfs magic number, or nullopt if no
+// network file system has this number.
 std::optional<std::string> network_file_system(unsigned long magic);
 Result<void> require_local_disk(const std::filesystem::path& dir);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunLock: allows one writer per run. The operating system releases the lock when the process ends,
-// even after a crash.
+// RunLock: allows one writer per run. The operating system releases a run's lock when the process
+// that holds it ends, even after a crash.
 //
-// Contract: take() never blocks. If another process holds the lock, the error names its pid. held()
-// tests the lock without taking it.
+// Contract: RunLock::take() never blocks. If another process holds the run's lock, take() returns
+// an error that names the pid of this process. RunLock::held() tests the lock without taking it.
 //
 // Example: CG_TRY(RunLock lock, RunLock::take(dir, "20261121-k3v9qa"));
 #pragma once
@@ -27,8 +27,8 @@ class RunLock {
   UniqueFd fd_;
 };
 
-// A run id is a date, a dash, and six letters or digits. Check an id before using it, because it
-// becomes a file name.
+// A run id is a date, a dash, and six letters or digits. Check a run id before you use it, because
+// it becomes a file name.
 bool is_run_id(const std::string& text);
 std::string new_run_id();
 std::string utc_now();  // ISO 8601, seconds

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Store: keeps runs as append-only journals of events, and blobs by content hash, in one SQLite
-// file.
+// Store: keeps runs and blobs in one SQLite file: a run as an append-only journal of events, a blob
+// under the hash of its content.
 //
-// Contract: append() commits before it returns. Event::seq counts from 1 without gaps. The store
-// computes every other table from the events, and rebuilds the table if its version differs. The
-// first event of a run is `opened`; the store adds the fields of RunInfo to it, as "run". The store
-// moves long texts into blobs when it writes an event, and restores them when it reads the event.
-// Each run has at most one writer, which holds a lock until its process ends, and any number of
-// readers. The store refuses folders on network file systems.
+// Contract: append() commits the event before it returns. Event::seq counts the events of a run
+// from 1 without gaps. The store computes the table of runs from the events, and rebuilds it if its
+// version differs. The first event of a run is `opened`; the store adds the run's RunInfo to this
+// event, as the field "run". The store moves long texts into blobs when it writes an event, and
+// restores them when it reads the event. Each run has at most one writer, which holds a lock until
+// its process ends, and any number of readers. The store refuses folders on network file systems.
 //
 // Example:
 //   CG_TRY(auto s, Store::open("runs")); CG_TRY(auto run, s->create({...}));
@@ -31,13 +31,13 @@ using cutegen::to_string;
 Names<RunState> enum_names(RunState);
 
 struct RunInfo {
-  std::string id;  // date and six letters or digits, "20261121-k3v9qa"
+  std::string id;  // a date and six letters or digits: "20261121-k3v9qa"
   std::string task_name, task_file, device, strategy, model;
   RunState state = RunState::running;
   std::string created;  // ISO 8601, UTC
   int64_t events = 0, evaluations = 0;
   std::optional<double> best_ns, floor_ns;
-  // Times by candidate, used only by fold_run_info().
+  // The time of each candidate; only fold_run_info() uses these times.
   std::map<std::string, std::optional<double>> times_ns;
 };
 
@@ -54,10 +54,10 @@ class Store {
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& dir);
   virtual ~Store() = default;
   virtual Result<std::unique_ptr<RunJournal>> create(const RunInfo& info) = 0;
-  // Returns the full id of a run. `run` is an id, a unique prefix of an id or of the part after its
+  // Returns the full id of a run. `run` is an id, a unique prefix of an id or of its part after the
   // dash, or "last".
   virtual Result<std::string> resolve(const std::string& run) = 0;
-  // Opens a run for writing. Returns an error if another process writes to the run.
+  // Opens a run for writing. Returns an error if another process writes to this run.
   virtual Result<std::unique_ptr<RunJournal>> resume(const std::string& run) = 0;
   virtual Result<std::vector<Event>> read(const std::string& run) = 0;
   virtual Result<std::vector<RunInfo>> list() = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: starts tests/tools/model_server.py, a model server with scripted answers. All tests of
-// a test program share one server process.
+// a test program share one process of the model server.
 //
 // Example: TestModel m("anthropic", {{"steps", {{{"text", "hi"}}}}}); m->chat({}, request);
 #pragma once
@@ -72,8 +72,8 @@ class TestServer {
   Http http_;
 };
 
-// A model of a real provider that sends its requests to the test server, which returns scripted
-// answers.
+// TestModel is a model of a real provider that sends its requests to the test server, which returns
+// scripted answers.
 class TestModel {
  public:
   TestModel(const std::string& provider, const Json& script, ModelConfig config = quick()) {
@@ -96,7 +96,7 @@ class TestModel {
   ChatModel* operator->() const { return model_.get(); }
   ChatModel& operator*() const { return *model_; }
   std::string url() const { return TestServer::instance().base() + path_ + "/v1"; }
-  // Returns the requests that the server received so far: [{api, headers, body, did}].
+  // Returns the requests that the server has received: [{api, headers, body, did}].
   Json log() const { return TestServer::instance().post(path_ + "/log", {}); }
   Json body(size_t i) const { return log().at(i).at("body"); }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: run() runs a child process to its end, and gone() waits until a process has ended.
+//
 // Example: EXPECT_EQ(run(spec).status.text(), "exit code 0");
 #pragma once
 

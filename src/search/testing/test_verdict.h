@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: timed() returns the verdict of a correct program with this time. Example: timed(100)
+// For tests: timed() returns the verdict on a correct program that takes `ns` nanoseconds.
+//
+// Example: timed(100)
 #pragma once
 
 #include "core/verdict.h"

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// ToyModel: replaces the model and the evaluator in tests that compare strategies. It defines the
-// time of every program, so the optimum is known.
+// ToyModel: replaces the model and the evaluator in tests that compare strategies. ToyModel defines
+// the time of every program, so the test knows the optimum.
 //
-// Contract: a program has one level for each of six kinds of change. Each level has a gain, which
-// may be zero (a plateau) or negative, and some pairs of levels make a program slower. Together,
-// they determine the time. Some levels are dead ends: every change of a program with such a level
-// fails. Other changes fail with a fixed probability. A failed program is either almost correct or
-// far from correct, and repairs of almost correct programs succeed more often. The same seed gives
-// the same times, and the same questions in the same order get the same answers.
+// Contract: a toy program has one level for each of six kinds of change. Each level has a gain,
+// which may be zero (a plateau) or negative, and some pairs of levels make a program slower. The
+// levels of a toy program determine its time. Some levels are dead ends: every change of a program
+// with such a level fails. Changes of programs without a dead end fail with a fixed probability. A
+// failed toy program is either almost correct or far from correct, and repairs of almost correct
+// programs succeed more often. The same seed gives the same times, and the same questions in the
+// same order get the same answers.
 //
 // Example: ToyModel toy(7); ToyRun run = toy_run(toy, "stark", settings);
 #pragma once
@@ -53,10 +54,10 @@ class ToyModel {
 
 struct ToyRun {
   std::vector<Event> events;
-  // The best time after each evaluation. It is infinite while no program is correct.
+  // The best time after each evaluation; infinite while no program is correct.
   std::vector<double> best;
   std::string end;  // why the run ended
-  // Returns by how much the best time after n evaluations exceeds the optimum, as a share of it.
+  // Returns by which share of the optimum the best time after n evaluations exceeds the optimum.
   double regret(size_t n, double optimum_ns) const;
 };
 
