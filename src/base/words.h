@@ -2,8 +2,8 @@
 // Formats times, ratios and untrusted text for the terminal, tables and CSV files, and optional
 // numbers for JSON.
 //
-// Contract: one_line() and csv_text() sanitize untrusted text. A missing number becomes "-" in a
-// text, an empty cell in CSV, and null in JSON.
+// Contract: one_line() and csv_text() sanitize untrusted text. A missing number (nullopt) becomes
+// "-" in a text, an empty cell in CSV, and null in JSON.
 //
 // Example: fmt::print("{} {}\n", one_line(name, 40), time_text(best_ns));
 #pragma once
