@@ -26,7 +26,7 @@ struct JudgeFolderSettings {
   std::vector<eval::EvaluatorOptions> evaluators;
   Rung up_to = Rung::timing;
   bool again = false;  // also judge an entry that already has a verdict
-  // Time limit in seconds for importing a third-party solution as a Python module, with its builds.
+  // Time limit in seconds for importing a third-party solution in Python, including its builds.
   double seconds = eval::ForeignRequest().seconds;
   AskedAccuracy asked = {};  // for every task
 };

@@ -3,8 +3,8 @@
 // and, if the program was certified, certificate.json.
 //
 // Contract: save_out_folder() replaces the folder in one step. So the folder contains either the
-// old or the new program, even after a crash. Call check_out_folder() before a run starts; it
-// returns an error if the folder contains anything else.
+// old or the new program, even after a crash. Before a run starts, call check_out_folder(), which
+// returns an error if the folder contains a file that is not part of a kernel program.
 //
 // Example: CG_CHECK(check_out_folder("out")); CG_CHECK(save_out_folder("out", candidate, verdict));
 #pragma once

@@ -31,7 +31,7 @@ struct ReEvaluateSettings {
 struct ReEvaluation {
   RunResult recorded;
   int64_t events = 0, evaluations = 0;  // numbers of replayed events and repeated evaluations
-  int64_t left_out = 0;                 // number of aborted evaluations, which are skipped
+  int64_t left_out = 0;                 // number of aborted evaluations, which the replay skips
   double largest_change = 0;            // largest change of a time, as a share of the recorded time
   std::vector<std::string> remarks;     // such as "toolchain: recorded NVRTC 13.0, now NVRTC 13.1"
   std::optional<Divergence> divergence;

@@ -37,7 +37,7 @@ class Walk {
   // Returns the strategy's next action; null before the event `task` and after the run's end.
   const search::Action* next();
   const RunView& view() const { return view_; }
-  // Returns the difference from the record if the last step() failed because of a difference.
+  // Returns the difference from the record, if an action or answer differed in the last step().
   const std::optional<Divergence>& divergence() const { return divergence_; }
 
  private:
