@@ -2,7 +2,7 @@
 // Splits a model's reply into fenced blocks, and a fenced block into SEARCH/REPLACE blocks. These
 // functions do not interpret the content of blocks.
 //
-// Contract: read_fences() accepts any text. It replaces all line ends by '\n' before it looks for
+// Contract: read_fences() accepts any text, and replaces all line ends by '\n' before it looks for
 // fences. A fence that began with ``` ends only at a line of at least as many backticks. If a fence
 // only encloses fences that name a format (such as "file NAME"), the result has only the inner
 // fences. `title` is a file name on a separate line above a fence. `open_line` is the line of a

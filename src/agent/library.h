@@ -24,7 +24,7 @@ struct Component {
   std::vector<std::string> symbols, classes, archs;
   // Names of the math modes whose matrix products the page describes; empty: all math modes.
   std::vector<std::string> products;
-  // The page is only for tasks with one of these ATen operators ("topk"). Empty: for any task.
+  // The page is only for tasks with one of these ATen operators ("topk"); empty: for any task.
   std::vector<std::string> operators;
   std::string text;     // the page's text, with the example in a fence
   std::string example;  // only the kernel

@@ -36,7 +36,7 @@ struct Evaluated {
   Verdict verdict;
 };
 
-// The interface by which tools use the evaluator and the journal. The engine implements it.
+// The interface, implemented by the engine, by which tools use the evaluator and the journal.
 class ToolHost {
  public:
   virtual ~ToolHost() = default;

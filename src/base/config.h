@@ -50,7 +50,7 @@ class Config {
   std::optional<double> number(const std::string& key) const;
   const std::vector<Setting>& settings() const { return settings_; }
   // Returns {"device": {"value": ..., "source": ...}, ...}. The first event of a run's journal
-  // contains these settings.
+  // contains the settings in this form.
   Json json() const;
 
  private:

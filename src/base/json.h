@@ -28,7 +28,7 @@ using Json = nlohmann::ordered_json;
 Result<Json> parse_json(std::string_view text, const std::string& name,
                         size_t limit = size_t{64} << 20);
 // Returns compact text with sorted keys, so that equal values give equal text. Ids are hashes of
-// this text.
+// canonical JSON.
 std::string canonical_json(const Json& value);
 // Like dump(), but replaces invalid UTF-8 instead of throwing.
 std::string dump_json(const Json& value, int indent = -1);

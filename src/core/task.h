@@ -35,7 +35,7 @@ struct TensorInfo {
   Shape shape;           // at the task's official shape
   bool mutated = false;  // the reference module changes the tensor in place
   // For a floating-point output: the least accurate math mode among the values from which the
-  // reference computes the output. Not set if this is the task's math mode.
+  // reference computes the output, if this is not the task's math mode.
   std::optional<MathMode> math_mode = {};
   // True if the task has TF32 convolutions, but this fp32 output depends on no convolution.
   bool without_convolution = false;

@@ -99,7 +99,7 @@ struct Timing {
   std::optional<double> sm_clock_hz, sm_clock_least_hz;
   std::vector<PairedRatio> paired;
   std::optional<ClockCheck> clock;
-  // The times at each shape, if the task has several weighted shapes. In this case, time_ns and
+  // The times at each shape, if the task has several weighted shapes. For such a task, time_ns and
   // `paired` contain weighted geometric means over the shapes.
   std::vector<ShapeTiming> shapes;
 };
@@ -153,8 +153,8 @@ struct Verdict {
   std::optional<BinaryAudit> audit;
   SandboxGrade sandbox;
   std::vector<std::string> skipped;  // checks that did not run, with reasons
-  // Names the blocks at the official shape whose results the evaluator did not compare, or gives
-  // the reason if it compared no results. Empty if it compared every kind of block.
+  // The blocks at the official shape whose results the evaluator did not compare, or the reason if
+  // it compared no results; empty if it compared every kind of block.
   std::string official_not_compared;
   int sets_judged = 0;  // number of compared input sets, over all shapes and input distributions
   std::optional<Compat> compat;

@@ -8,7 +8,7 @@
 // the next runs, in the caller's memory. The function run() executes the steps of a resolved plan
 // in order, stops at the first step that fails, and copies the results to the caller's memory. If a
 // kernel faults, run() returns a RunReport, not an Error, and the device can run the next
-// candidate. But after a report with `device_lost`, the process must exit.
+// candidate. After a report with `device_lost`, the process must exit.
 //
 // Example:
 //   CG_TRY(auto d, open_device("sim:h200")); CG_TRY(auto facts, d->load({ptx}));

@@ -33,7 +33,7 @@ struct GivenNames {
 struct SourceModule {
   ModuleBuild build;
   ModuleFacts facts;
-  // Namespace of the module's code in the written file. Empty: the global namespace, in which
+  // Namespace of the module's code in the written file; empty: the global namespace, in which
   // kernels keep their names.
   std::string space;
   // For each kernel: the namespace in the source that contains the kernel, such as "::ours".
@@ -74,7 +74,7 @@ class PlanModules {
  public:
   PlanModules(const Plan& plan, const std::vector<SourceModule>& modules)
       : plan_(plan), modules_(modules) {}
-  // Returns C++ code that declares define_NAME and module_NUMBER. This code returns from the C++
+  // Returns C++ code that declares define_NAME and module_NUMBER. The C++ code returns from its
   // function if no module has the values of the defines.
   Result<std::string> choice(const PlanNames& names) const;
   // Returns C++ that declares k_NAME for each constant that a source exports. If several sources

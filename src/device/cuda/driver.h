@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads the CUDA driver library at run time, as a table of functions. So cutegen compiles without
-// any part of CUDA.
+// Loads the CUDA driver library at run time, as a table of functions. Building cutegen needs no
+// part of CUDA.
 //
 // Contract: load_driver() opens $CUTEGEN_CUDA_DRIVER if set, else libcuda.so.1 on the loader's
 // search path, else libcuda.so.1 in the usual folders of drivers. If the library lacks a function,

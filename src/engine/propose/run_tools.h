@@ -4,7 +4,7 @@
 // Contract: call fold() with every event of the run, recorded or new, before you pass the event to
 // RunView::apply(). For each question, begin_ask() returns the ToolHost that executes the
 // question's tool calls. If the journal already has the result of a call (after the last event
-// `answered`), the ToolHost returns this result and does not execute the call. So a resumed run
+// `answered`), the ToolHost returns this result and does not execute the call. A resumed run
 // neither loses nor repeats an evaluation. The event `tool_called` records a call, and the events
 // `drafted` and `evaluated` record a draft's evaluation. A replay has no evaluator, so the ToolHost
 // of a replay returns only recorded results.

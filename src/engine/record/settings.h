@@ -51,7 +51,7 @@ struct OptimizeSettings {
   std::string rewrites = "none";  // "all", "none", or names from recipes/algebra/rewrites.h
   search::StrategySettings search;
   ModelSettings model_settings;
-  // Folder to which the run writes the best program so far. Empty: the run writes no folder.
+  // Folder to which the run writes the best program so far; if empty, the run writes no folder.
   std::filesystem::path out;
   bool baselines = true;      // on a GPU: show baselines at the start and speedups at the end
   bool profile_best = false;  // at the end, profile the best program if it has no profile yet

@@ -3,7 +3,7 @@
 // GPU. If the cache has no usable times, the evaluator times PyTorch's eager mode.
 //
 // Contract: look_up_baselines() returns an error only if the Context was cancelled or timed out.
-// Other failures only set `note` in the result, because a search works without baselines.
+// Any other failure only sets `note` in the result, because a search works without baselines.
 //
 // Example: CG_TRY(TaskBaselines b, look_up_baselines(parts, ctx, e, task, o));
 #pragma once

@@ -7,7 +7,7 @@
 // compares the outputs. If a set does not fit the GPU, if the worker cannot use the memory, or if a
 // baseline raises, `passes` stays unset and `why` gives the reason. The function judge_baselines()
 // returns an Error only if the Context was cancelled or timed out. The families run in reverse
-// order. So unless every baseline fails earlier, the tensors of the worker's module have the first
+// order. Unless every baseline fails earlier, the tensors of the worker's module have the first
 // family's values at the end, for timing.
 //
 // Example: CG_TRY(auto found, judge_baselines(ctx, sets, worker, task, task.official(), wanted));

@@ -8,13 +8,13 @@
 // (in a trusted process) run once in random order with a cold L2. During the timing, no other
 // process of cutegen uses the GPU. Most calls are "queued": the GPU waits until the host has queued
 // all launches, so the time excludes the host's work. A solution could start early on streams of
-// its own, which do not wait. Therefore every third call is "open": the GPU is idle when the call
-// begins, and the evaluator's own clock measures the whole call, minus the time of a control call
-// (a call that computes nothing). If the times of queued calls are too short compared with the open
-// calls, the times of the open calls count. The solution is `rejected` if its process reports times
-// for open calls that are too short by the evaluator's clock, or a time below the floor (the least
-// possible time). Control calls run before the solution is loaded, in a process that never loads a
-// solution, so the solution cannot change the time of the control calls.
+// its own, which do not wait. To detect such a solution, every third call is "open": the GPU is
+// idle when the call begins, and the evaluator's own clock measures the whole call, minus the time
+// of a control call (a call that computes nothing). If the times of queued calls are too short
+// compared with the open calls, the times of the open calls count. The solution is `rejected` if
+// its process reports times for open calls that are too short by the evaluator's clock, or a time
+// below the floor (the least possible time). Control calls run before the solution is loaded, in a
+// process that never loads a solution, so the solution cannot change the time of the control calls.
 //
 // Example: ForeignOfficial official(ctx, services, task, worker, {judge.gpu(), source});
 //   CG_TRY(TimingOutcome t, time_foreign(ctx, services, task, official, controls, open_baseline,
@@ -40,7 +40,7 @@ class ForeignOfficial {
   // Makes one call. control: make a control call (only in a process without a solution). open: make
   // an open call; false: a queued call.
   using Call = std::function<Result<torch::ForeignReply>(bool control, bool open)>;
-  // Wraps a call in additional work, such as taking the GPU's lock. Empty: no additional work.
+  // Wraps a call in additional work, such as taking the GPU's lock; empty: no additional work.
   using Around = std::function<Result<torch::ForeignReply>(const Call& call)>;
   struct Shown {
     RungEnd end;

@@ -41,7 +41,7 @@ struct CheckedRun {
 };
 SampledCheck check_sampled_run(const CheckedRun& run);
 
-// Names the launches in which no block of some kind ran. Empty if every kind of block ran.
+// Names the launches in which no block of some kind ran; empty if every kind of block ran.
 std::string blocks_missed(const device::RunReport& report);
 
 // Returns the limit of warp instructions per block: 32 times the instructions that correct runs

@@ -38,7 +38,7 @@ inline TimingOutcome failed(RungEnd end) {
 }
 
 struct TimingQuestion {
-  // The instructions that runs with compared outputs executed. Null: time the program without
+  // The instructions that runs with compared outputs executed; null: time the program without
   // comparing values.
   const Coverage* coverage = nullptr;
   std::string program_id;

@@ -6,7 +6,7 @@
 // exclusive lock, for measurements. The function share() takes a shared lock, for other work. Locks
 // are granted in order of arrival, so that shared locks cannot starve a measurement. If the Context
 // is cancelled or times out, acquire() and share() stop waiting. A thread that has a lock may call
-// share() again. Other programs ignore the lock.
+// share() again. Programs other than cutegen ignore the lock.
 //
 // Example: CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, identity.uuid)); measure();
 #pragma once

@@ -31,7 +31,7 @@ class ToyWorker final : public torch::TorchWorker {
   bool close_fails = false;  // close_baselines() fails, as after a broken CUDA context
   int opened = 0, closed = 0;
   std::vector<std::string> added, shapes;  // names of added baselines; shapes of opened modules
-  // Implements run_baseline(). Empty: ToyWorker cannot run baselines on given values.
+  // Implements run_baseline(); if empty, ToyWorker cannot run baselines on given values.
   std::function<Result<void>(const std::string& kind, const std::vector<torch::GpuTensor>&)> run;
 
   Result<Task> describe(const Context&, const std::filesystem::path& file,
