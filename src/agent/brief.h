@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data of a prompt: TaskBrief, which is the same for all questions of a run, and Question.
 //
-// Contract: the engine fills these structs from the run's events. An object to which a struct
-// points must outlive the struct.
+// Contract: the engine fills TaskBrief and Question from the run's events. An object to which a
+// struct points must outlive the struct.
 //
 // Example: TaskBrief brief{task, gpu, "sim:h200", floor_ns, "memory", "cute"};
 #pragma once

@@ -19,7 +19,7 @@ namespace cutegen::agent {
 
 struct Draft {
   std::string name;
-  Candidate candidate;  // has an id once the evaluator has judged it
+  Candidate candidate;  // candidate.id is empty before the evaluation
   std::optional<Verdict> verdict;
   std::optional<double> time_ns() const;  // if correct
 };
@@ -37,7 +37,7 @@ class Drafts {
   // Returns the newest draft, or null if there are no drafts.
   const Draft* last() const { return drafts_.empty() ? nullptr : &drafts_.back(); }
   const Draft* fastest() const;  // the fastest correct draft, or null
-  std::string names() const;     // such as "d1, d2"; "none" if there are no drafts
+  std::string names() const;     // the names of all drafts ("d1, d2"), or "none"
   // Returns the message to a model that named the unknown draft `name`.
   std::string missing_text(const std::string& name) const;
 

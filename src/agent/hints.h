@@ -2,9 +2,9 @@
 // Recognises common mistakes in a program by its verdict, and returns advice for the repair.
 //
 // Contract: each hint belongs to one kind of failure: a compiler error, a fault that the device
-// reports, or wrong values. Some hints also depend on the program's source. Words in other parts of
-// the verdict never trigger a hint. The function certain_faults() finds faults of a program that
-// are certain even before compilation.
+// reports, or wrong values. Some hints also depend on the program's source. Words in an unrelated
+// part of the verdict never trigger a hint. The function certain_faults() finds faults of a program
+// that are certain even before compilation.
 //
 // Example: for (const std::string& hint : hints_for(program, verdict)) prompt += "- " + hint;
 #pragma once

@@ -20,7 +20,7 @@
 namespace cutegen::agent {
 
 struct Component {
-  std::string name, title;  // for example "reduce" and "Reductions within warps and blocks: ..."
+  std::string name, title;  // "reduce" and "Reductions within warps and blocks: ...", for example
   std::vector<std::string> symbols, classes, archs;
   // Names of the math modes whose matrix products the page describes; empty: all math modes.
   std::vector<std::string> products;

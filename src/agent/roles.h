@@ -2,8 +2,8 @@
 // Roles: converts a Question (to a planner, coder, debugger, ...) to a request to a model, and
 // reads the answers of planners and judges.
 //
-// Contract: the request depends only on the arguments. The parts that change least come first, so
-// that providers can cache them:
+// Contract: the request depends only on the arguments. The parts of a request that change least
+// come first, so that providers can cache these parts:
 // - `system` and the first message (device, task, advice), which are the same for all questions of
 //   a run;
 // - an earlier program in full (the base);
@@ -13,7 +13,7 @@
 //
 // Without a base, the request shows the subject in full: at the base's place if the subject is
 // long, otherwise after the history. If the part that all questions share exceeds
-// wanted_prefix_tokens, make_request() removes component pages and advice. If this part still
+// wanted_prefix_tokens, make_request() removes component pages and advice. If the shared part still
 // exceeds prefix_tokens, make_request() also shortens the graph and the reference. If the whole
 // request is too long, make_request() shortens the history and the verdict.
 //
@@ -27,8 +27,8 @@
 namespace cutegen::agent {
 
 struct PromptLimits {
-  // If the part that all questions share exceeds this limit, make_request() removes the component
-  // pages and the advice that fit the task least.
+  // If the part that all questions share exceeds wanted_prefix_tokens, make_request() removes the
+  // component pages and the advice that fit the task least.
   int64_t wanted_prefix_tokens = 6500;
   int64_t prefix_tokens = 15000;  // limit for the part that all questions share
   int64_t tokens = 24000;         // limit for the whole request; token counts are estimates

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declares the tools that a model may call before it answers, and reads such calls.
+// Declares the tools that a model may call before it answers, and reads tool calls.
 //
 // Contract: questions with an equal Offer declare the same tools, so that the provider can cache
 // the declarations. For an invalid call, read_tool_call() returns an error with a text for the

@@ -20,8 +20,8 @@ struct FieldRule {
   bool written = true;
   bool or_null = false;  // writing turns an empty optional into null
   bool object = false;   // a field of type Json must be an object
-  // For a number outside [low, high]: true: reading uses the nearer bound; false: reading refuses
-  // the number.
+  // Whether reading replaces a number outside [low, high] by the nearer bound, or refuses the
+  // number.
   bool clamps = false;
   int64_t low = INT64_MIN, high = INT64_MAX;
   size_t most = SIZE_MAX;       // largest number of entries of a list

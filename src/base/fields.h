@@ -62,7 +62,7 @@ inline constexpr Form form_of<std::map<std::string, T>> = Form::map;
 template <class T, size_t N>
 inline constexpr Form form_of<std::array<T, N>> = Form::array;
 
-// The state that all values share that one call of read_json() reads.
+// The state of one call of read_json(), which all values that the call reads share.
 struct Reading {
   std::optional<Error> error;
   ErrorKind refused = ErrorKind::user;  // the kind of error that a refused value causes

@@ -3,7 +3,8 @@
 // string functions.
 //
 // Contract: sanitize() removes terminal escapes and control characters except tabs and newlines,
-// repairs UTF-8, and cuts the text at `limit` bytes. A cut text ends with "... [cut]".
+// repairs UTF-8, and cuts the text at `limit` bytes. A text that was too long ends with the mark
+// "[cut]".
 //
 // Example: sanitize(log, 4096);
 #pragma once

@@ -37,7 +37,7 @@ using Bytes = Quantity<struct BytesTag, int64_t>;
 using Flops = Quantity<struct FlopsTag, double>;
 using Usd = Quantity<struct UsdTag, double>;
 
-std::string human(Bytes bytes);   // "6.44 GB" (powers of 1000)
+std::string human(Bytes bytes);   // "6.44 GB", with powers of 1000
 std::string human(Flops flops);   // "1.61 GFLOP"
 std::string human_ns(double ns);  // "1.27 ms"
 

@@ -17,7 +17,7 @@
 namespace cutegen {
 
 std::string one_line(const std::string& text, size_t limit);
-std::string time_text(const std::optional<double>& ns);      // "12.1 us" or "-"
+std::string time_text(const std::optional<double>& ns);      // "12.1 us"; "-" without a time
 std::string ratio_text(const std::optional<double>& ratio);  // "1.21x" or "-"
 std::string csv_text(const std::string& text);               // in quotes
 std::string csv_number(const std::optional<double>& value);  // empty if none

@@ -110,8 +110,7 @@ void keep_worse(BaselineAccuracy& to, const BaselineAccuracy& from);
 // Returns text for a table: "fp32, 0.31 of the accepted error" or "tf32 convolutions: fails this
 // task's tolerance".
 std::string accuracy_text(const BaselineAccuracy& accuracy);
-// Returns the fastest baseline that in_math_mode() accepts. Returns null if no such baseline has a
-// time.
+// Returns the fastest baseline that in_math_mode() accepts, or null if no such baseline has a time.
 const BaselineTime* best_baseline(const std::vector<BaselineTime>& times, MathMode mode);
 
 // Cached baseline times, scaled to the present speed of the GPU. If the GPU's speed has changed too

@@ -50,7 +50,7 @@ struct Certificate {
   Nanoseconds elapsed{0};
   std::vector<CertifiedShape> shapes = {};        // empty if only the official shape was timed
   std::vector<CertifiedBaseline> baselines = {};  // the baselines that ran
-  std::string cudnn = {};                         // "9.10.2"; empty if unknown
+  std::string cudnn = {};                         // version "9.10.2"; empty if unknown
   // Median and minimum SM clock over the blocks of the program's timed runs; each block contributes
   // its median clock.
   std::optional<double> sm_clock_hz = {}, sm_clock_least_hz = {};

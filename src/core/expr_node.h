@@ -30,11 +30,11 @@ struct Expr::Node {
     max,
     dim,     // name: the tensor; value: the axis
     stride,  // as dim
-    size,    // name is the tensor
+    size,    // name: the tensor
     attribute,
     argument,
     constant,   // k(name)
-    occupancy,  // name is the kernel
+    occupancy,  // name: the kernel
   };
   Kind kind = Kind::integer;
   int64_t value = 0;

@@ -30,7 +30,7 @@ struct Value {
 // contains the argument's value at the official shape only.
 struct SizeArgument {
   size_t index = 0;    // in Node::args
-  std::string tensor;  // the tensor of the task; empty: no tensor size plus a constant
+  std::string tensor;  // the task's tensor; empty if the argument has another form
   int dim = -1;        // the tensor's dimension; -1: the tensor's number of elements
   int item = 0;        // if the argument is a list: the position in the list, from 1; else 0
   int64_t plus = 0;    // value of the argument minus the tensor's size

@@ -23,9 +23,9 @@ struct KernelSide {
   std::string text;                           // text of the side file
   Json plan;                                  // plan.json with one step, the kernel's launch
   std::map<std::string, std::string> places;  // "line:column" of each JSON pointer
-  // Name of the host function that launches the kernel, or empty. With such a launcher,
-  // `launcher_args` has the function's arguments, and the plan omits the fields that the function
-  // sets. If `launcher_args` is null, each parameter receives the tensor of the same name.
+  // Name of the host function that launches the kernel, or empty. With a launcher, `launcher_args`
+  // has the function's arguments, and the plan omits the fields that the function sets. If
+  // `launcher_args` is null, each parameter receives the tensor of the same name.
   std::string launcher;
   Json launcher_args;
   // For each field of the plan that comes from the launcher: JSON pointer in the plan -> the place

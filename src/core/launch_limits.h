@@ -18,6 +18,6 @@ Result<void> check_launch(const Launch& launch, const EntryFacts& entry, const D
 int64_t resident_blocks(const Launch& launch, const EntryFacts& entry, const DeviceFacts& device);
 
 inline constexpr int64_t kReservedSharedBytes =
-    1024;  // CUDA reserves these bytes per block on sm_80 and newer
+    1024;  // shared memory that CUDA reserves per block on sm_80 and newer
 
 }  // namespace cutegen

@@ -38,13 +38,13 @@ struct Im2colSpec {
 struct TensorMapSpec {
   std::string name, tensor, spec;  // spec: name of the kernel's cutegen::tma_spec constant
   std::vector<Expr> dims, strides;
-  std::optional<Im2colSpec> im2col;  // if not set: tile mode
+  std::optional<Im2colSpec> im2col;  // not set: the map is in tile mode
 };
 
 struct ArgSpec {
   enum class Kind { map, tensor, i32, u32, i64, f32, f64 } kind = Kind::tensor;
-  std::string name;  // map, tensor: name of the tensor map or tensor
-  Expr value;        // scalar kinds: the value
+  std::string name;  // for map and tensor: the name of the tensor map or tensor
+  Expr value;        // for scalar kinds: the value
 };
 
 struct Step {

@@ -4,7 +4,7 @@
 //
 // Contract: the constructor evaluates all symbols of the plan in order. A symbol has no value if it
 // needs a constant of a module that is not compiled yet. An expression that uses a symbol without a
-// value is an error. The constructor's arguments must outlive the scope. Only src/core includes
+// value is an error. The constructor's arguments must outlive the PlanScope. Only src/core includes
 // this file.
 //
 // Example: PlanScope scope({plan, task, shape, device}, nullptr); scope.tensor("w");
@@ -39,8 +39,8 @@ class PlanScope final : public Scope {
   Result<int64_t> module_constant(const std::string& name) const override;
   Result<int64_t> occupancy(const std::string& kernel) const override;
 
-  // Converts a short name from the plan's `bind` to the task's tensor name. Returns other names
-  // unchanged.
+  // Converts a short name from the plan's `bind` to the task's tensor name, and returns any other
+  // name unchanged.
   std::string task_name(const std::string& name) const;
   // Returns the values of the names in an expression, for error messages: "M=7, K=9".
   std::string values_of(const Expr& e) const;

@@ -37,7 +37,7 @@ struct LineProfile {
 // Describes a cause of lost time, the cause's place in the source, and the remedy.
 struct ProfileRemark {
   std::string kind;  // the cause: "uncoalesced", "bank_conflicts", "occupancy", ...
-  int line = 0;      // 0 if the remark concerns the whole kernel
+  int line = 0;      // line number; 0 if the remark concerns the whole kernel
   std::string message;
   Origin origin = Origin::modelled;  // origin of the figures in `message`
 };
@@ -77,7 +77,7 @@ struct KernelProfile {
   double sampled_share = 1;                // CTAs that the simulator ran / CTAs of the grid
   double sample_error = 0;
   std::string limited_by;          // cta_limit::registers, ...
-  std::vector<LineProfile> lines;  // the costliest lines first
+  std::vector<LineProfile> lines;  // source lines, the costliest first
   std::vector<ProfileRemark> remarks;
   Diagnosis diagnosis;
   // If `counters` come from a GPU, `modelled` has the simulator's counters of the same launch.

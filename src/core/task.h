@@ -32,7 +32,7 @@ struct TensorInfo {
   std::string name;
   TensorRole role = TensorRole::input;
   DType dtype = DType::f32;
-  Shape shape;           // at the task's official shape
+  Shape shape;           // the tensor's shape at the official sizes
   bool mutated = false;  // the reference module changes the tensor in place
   // For a floating-point output: the least accurate math mode among the values from which the
   // reference computes the output, if this is not the task's math mode.
@@ -78,7 +78,7 @@ struct Task {
   std::vector<ScalarInfo> attributes;  // the module's scalar attributes: attr(name) in plans
   std::vector<ScalarInfo> arguments;   // scalars that get_inputs() returns: arg(name) in plans
   MathMode math_mode = MathMode::fp32;
-  bool math_mode_asked = false;    // true: the user chose the math mode; false: from the dtypes
+  bool math_mode_asked = false;    // whether the user chose the math mode
   bool tf32_convolutions = false;  // math mode fp32, but convolutions may use TF32
   bool train_mode = false;
   std::optional<double> tolerance;   // factor for the accepted error, from the side file

@@ -99,8 +99,8 @@ struct Timing {
   std::optional<double> sm_clock_hz, sm_clock_least_hz;
   std::vector<PairedRatio> paired;
   std::optional<ClockCheck> clock;
-  // The times at each shape, if the task has several weighted shapes. For such a task, time_ns and
-  // `paired` contain weighted geometric means over the shapes.
+  // The times at each shape of a task with several weighted shapes, for which time_ns and `paired`
+  // contain weighted geometric means.
   std::vector<ShapeTiming> shapes;
 };
 
@@ -133,7 +133,7 @@ struct Accuracy {
   // The largest |value - truth| of the program's outputs, and of the native reference.
   double error = 0, native_error = 0;
   double largest = 0;  // the largest absolute value of the truth
-  double share = 0;    // the largest error / tolerance
+  double share = 0;    // the largest ratio error / tolerance
   // The outputs whose RMS error and whose bias came nearest to the limit.
   std::optional<ErrorGate> rms, bias;
 };

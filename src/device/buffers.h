@@ -28,7 +28,7 @@ struct RunBuffer {
   // Number of copies of a buffer with a pattern, which successive timed runs use in turn.
   int copies = 1;
   // On the simulator, if not 0: the runner maps this many bytes at `offset` repeatedly to fill the
-  // buffer. `offset` and `period_bytes` must then be multiples of the page size.
+  // buffer. `offset` and `period_bytes` are multiples of the page size.
   int64_t period_bytes = 0;
 };
 

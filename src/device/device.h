@@ -86,7 +86,7 @@ struct RunSettings {
   uint64_t whole_instructions = 0;
   // The time limit of one run on a GPU.
   Nanoseconds limit = std::chrono::seconds(10);
-  // For the simulator. Only with in_order, the report has counters, times and traces.
+  // For the simulator. The report has counters, times and traces only with in_order.
   RunOrder order = RunOrder::in_order;
   uint64_t order_seed = 1;
 };
@@ -121,7 +121,7 @@ struct LaunchTrace {
   size_t module = 0;
   int64_t ctas_total = 0, ctas_run = 0;
   double sample_error = 0;  // half of the 95% interval, divided by the total
-  // CTAs of the same kind have the same control flow. `kinds` counts the kinds in the grid, and
+  // CTAs of the same kind have the same control flow. `kinds` counts the kinds of CTAs in the grid,
   // `kinds_missed` the kinds without a CTA in the sample. `kinds_known` is true if the simulator
   // classified every CTA of the grid.
   int64_t kinds = 1, kinds_missed = 0;
@@ -151,7 +151,7 @@ struct RunReport {
 
 // Identifies the GPU that produced a measured time. All fields are empty on the simulator.
 struct DeviceIdentity {
-  std::string gpu, uuid, driver;  // "NVIDIA H200", "GPU-...", "580.159.04"
+  std::string gpu, uuid, driver;  // such as "NVIDIA H200", "GPU-...", "580.159.04"
   // The newest CUDA version that the driver supports, such as 13000.
   int cuda_version = 0;
   int64_t memory_bytes = 0, l2_bytes = 0;

@@ -28,7 +28,7 @@ Result<ExportKind> export_kind_from(const std::string& name);
 Names<ExportKind> enum_names(ExportKind);
 
 struct ExportModule {
-  std::string name;  // name of its files without extension: "kernel.sm_90a"
+  std::string name;  // name of the module's files without extension: "kernel.sm_90a"
   std::string ptx, cubin;
   std::string build_id;
   ModuleBuild build = {};

@@ -39,7 +39,7 @@ struct GpuLatency {
 };
 
 struct GpuSpec {
-  std::string id, name, arch;  // "h200", "NVIDIA H200", "sm_90a"
+  std::string id, name, arch;  // such as "h200", "NVIDIA H200", "sm_90a"
   int sms = 0;
   int max_threads_per_block = 0, max_threads_per_sm = 0, max_blocks_per_sm = 0,
       registers_per_sm = 0;

@@ -44,7 +44,7 @@ class BlockMemory {
   Result<Block> import(int descriptor, size_t mapped_bytes, bool read_only);
   void drop(const Block& block);
   void drop_kept();
-  Result<size_t> page();  // the size of a block is a multiple of this
+  Result<size_t> page();  // page size in bytes; blocks consist of whole pages
 
  private:
   Status make(Block& block, size_t page);

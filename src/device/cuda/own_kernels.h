@@ -4,8 +4,8 @@
 // clock. The kernel `soil` overwrites shared memory.
 //
 // Contract: prepare() allocates pinned memory. Before the first timed run, load() allocates all
-// other memory. OwnKernels queues its kernels on the caller's stream. A gate kernel ends by itself
-// after a time limit.
+// memory that is not pinned. OwnKernels queues its kernels on the caller's stream. A gate kernel
+// ends by itself after a time limit.
 //
 // Example: CG_CHECK(own.shut_gate(stream)); ... own.open_gate();
 #pragma once
@@ -32,8 +32,8 @@ class OwnKernels {
   Result<void> tick(Handle stream);
   std::optional<double> clock_hz() const;
   Result<void> cool_l2(Handle stream);
-  // Returns the duration of the last cool_l2(), once the stream is empty. If this duration is
-  // longer than usual, other work is using the GPU's memory.
+  // Returns the duration of the last cool_l2(), once the stream is empty. If cool_l2() takes longer
+  // than usual, other work is using the GPU's memory.
   std::optional<double> cooling_ns() const;
   Result<void> soil_shared(Handle stream);
   // Returns a value that differs from run to run.

@@ -31,7 +31,7 @@ class Scrubber {
   void run(Handle stream, uint32_t value, Address spare);
   // What run() cannot overwrite: "registers", "local memory", "persisting L2 lines".
   const std::vector<std::string>& missing() const { return missing_; }
-  // Call this function before the CUDA context ends.
+  // Call unload() before the CUDA context ends.
   void unload();
 
  private:

@@ -4,7 +4,7 @@
 // Contract: for several tasks in parallel, the evaluator checks that degenerate solutions fail,
 // computes the float64 results, and times the baselines (eval/baselines/suite.h). The report has a
 // row for each task. A row with times has the status `measured`, or `cached` if an earlier call
-// measured them. A row without times has another status, and `reason` explains it. Because
+// measured them. A row without times has another status, and `reason` says why. Because
 // measure_baselines() stores each complete row at once, the same call continues after an
 // interruption.
 //

@@ -21,7 +21,7 @@ namespace cutegen::engine {
 struct Answer {
   std::optional<Candidate> candidate;
   std::string reason;  // why there is no candidate: "nothing left to try", "no recipe: ..."
-  std::vector<std::string> advice;  // from a planner (one entry for each approach) or a judge
+  std::vector<std::string> advice;  // a planner's advice for each approach, or a judge's advice
   std::vector<TestCase> tests;      // from testers
   bool unusable = false;            // true if the engine could not apply the model's answer
   // For each repeated question, one word that says why the engine asked the model again.

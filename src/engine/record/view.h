@@ -105,9 +105,9 @@ struct RunView {
   // Returns the incumbent's speedup over the fastest baseline that is as precise as the task's math
   // mode requires.
   std::optional<BaselineGain> gain() const;
-  // over_first(): the step's speedup over the first correct program; an imported step has none.
+  // over_first(): the step's speedup over the first correct program; nullopt for an imported step.
   // over_floor(): the step's time divided by the task's floor, for an imported step by the floor on
-  // its device.
+  // the step's device.
   std::optional<double> over_first(const RunStep& step) const;
   std::optional<double> over_floor(const RunStep& step) const;
   // Return the incumbent's profile or certificate, or null.

@@ -17,7 +17,7 @@
 namespace cutegen::engine {
 
 struct CertificateTable {
-  std::string title;               // such as "shape official"
+  std::string title;               // a title such as "shape official"
   std::vector<std::string> modes;  // column names: "cold", "warm", "graph", "call" and "accuracy"
   std::vector<std::vector<std::string>> rows;  // each row: a name, then one cell for each mode
 };

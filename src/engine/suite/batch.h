@@ -50,7 +50,7 @@ struct BatchItem {
   // to twice the limit.
   double minutes = 0;
   bool goes_on = false;  // continue an unfinished run that an earlier process began
-  std::string since;     // if set: use no run that began earlier, but also finished runs
+  std::string since;     // if set: also use finished runs, but no run that began earlier
 };
 
 struct BatchSettings {

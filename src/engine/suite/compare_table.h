@@ -17,8 +17,8 @@ namespace cutegen::engine {
 
 struct StrategySummary {
   std::string strategy;
-  int64_t cells = 0, correct = 0;  // all runs, and runs with a correct program
-  int64_t tasks = 0, solved = 0;   // all tasks, and tasks that at least one run solved
+  int64_t cells = 0, correct = 0;  // numbers of all runs, and of runs with a correct program
+  int64_t tasks = 0, solved = 0;   // numbers of all tasks, and of tasks that a run solved
   std::optional<double> floor_ratio;
   std::optional<RatioInterval> floor_ratio_interval;  // if each common task has two repetitions
   int64_t evaluations = 0;

@@ -4,11 +4,11 @@
 //
 // Contract: the torch worker must have opened the baselines at the shape. Each baseline runs once
 // on an input set of every family (input distribution), in memory that the evaluator owns. The GPU
-// compares the outputs. If a set does not fit the GPU, if the worker cannot use the memory, or if a
-// baseline raises, `passes` stays unset and `why` gives the reason. The function judge_baselines()
-// returns an Error only if the Context was cancelled or timed out. The families run in reverse
-// order. Unless every baseline fails earlier, the tensors of the worker's module have the first
-// family's values at the end, for timing.
+// compares the outputs with the truth. If a set does not fit the GPU, if the worker cannot use the
+// memory, or if a baseline raises, `passes` stays unset and `why` gives the reason. The function
+// judge_baselines() returns an Error only if the Context was cancelled or timed out. The families
+// run in reverse order. Unless every baseline fails earlier, the tensors of the worker's module
+// have the first family's values at the end, for timing.
 //
 // Example: CG_TRY(auto found, judge_baselines(ctx, sets, worker, task, task.official(), wanted));
 #pragma once

@@ -30,7 +30,7 @@ using BaselineSetsOf = std::function<BaselineSets(const ShapeCase&)>;
 
 struct BaselinesTimed {
   std::vector<BaselineTime> times;  // one entry per wanted baseline
-  bool out_of_memory = false;       // a baseline ran out of GPU memory, so retry with more
+  bool out_of_memory = false;       // a baseline ran out of GPU memory; more memory may help
   bool broken = false;              // the worker is no longer usable
   bool cut = false;  // a build ended early, because the Context's time limit was near
 };

@@ -51,9 +51,9 @@ class Evaluator {
     bool precision_tells = true;
     uint64_t sample_seed = 1;
     std::shared_ptr<TruthPool> pool;
-    std::vector<std::string> families;  // input families whose sets differ from family "made"
+    std::vector<std::string> families;  // input distributions that differ from "made"
     std::shared_ptr<DerivedShapes> derived;
-    std::shared_ptr<Excerpts> excerpts;  // only on a simulator, for a large official shape
+    std::shared_ptr<Excerpts> excerpts;  // null on a GPU; see eval/sets/excerpts.h
     void pause() const {
       pool->pause();
       if (excerpts) excerpts->pause();

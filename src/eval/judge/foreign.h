@@ -32,7 +32,7 @@ Result<Verdict> judge_foreign(const Context& ctx, const Services& services, cons
                               const ForeignRequest& request, const ForeignOpeners& openers,
                               const Progress& progress);
 
-// Converts a worker's reply to the result of a check. `shape` may be empty.
+// Converts a worker's reply to the result of a check. `shape` is the shape's name, or empty.
 RungEnd end_of(const torch::ForeignReply& reply, const std::string& shape);
 
 }  // namespace cutegen::eval

@@ -101,7 +101,7 @@ struct ForeignTimes {
   std::vector<double> seen, control;
 };
 // Compares the evaluator's clock with the reported times `told`, by medians over the open calls.
-// The clocks agree if the evaluator's clock shows at most 15% or 300 us more.
+// The clocks agree if the evaluator's clock shows at most 15% or 300 us more than `told`.
 ClockCheck check_foreign_clock(const ForeignTimes& times, const ForeignSeries& told);
 
 }  // namespace cutegen::eval

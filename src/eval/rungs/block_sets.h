@@ -7,8 +7,8 @@
 // the outputs per run of a block. Before each block, next() fills all outputs with a pattern. From
 // the second block on, next() also replaces the inputs by a set on which the program has not run,
 // if the pool has such a set and the GPU has memory for a second copy of the inputs. The function
-// next() never waits for a set. The function compare() compares the outputs with the truth (the
-// result in float64).
+// next() never waits for an input set. The function compare() compares the outputs with the truth
+// (the result in float64).
 //
 // Example: sets.use(set, id); CG_TRY(auto buffers, sets.map(ctx, {.copies = 8})); ... run ...
 //   CG_CHECK(sets.next(ctx)); ... time a block ... CG_TRY(RungEnd end, sets.compare(ctx, 8));
@@ -26,7 +26,7 @@ class BlockSets {
 
   void use(GpuSetPtr set, const std::string& program_id);
   void drop() { set_.reset(); }
-  // Returns the set for the next block; null if use() received no set, and after drop().
+  // Returns the input set for the next block; null if use() received no set, and after drop().
   const GpuSet* set() const { return set_.get(); }
 
   // options.own_inputs: whether the GPU has memory for a second copy of the inputs.
@@ -44,7 +44,7 @@ class BlockSets {
   const Task& task_;
   const PreparedShape& shape_;
   std::string program_id_;
-  GpuSetPtr set_, next_;  // next_: the set for the block after the block of set_
+  GpuSetPtr set_, next_;  // next_: the input set for the block after the block of set_
   std::optional<JudgedBuffers> run_;
   bool first_block_ = true, own_inputs_ = false;
 };

@@ -90,7 +90,7 @@ class PairedRuns {
   const PreparedShape& official_;
   std::optional<Prepared> other_;
   std::string program_id_, other_id_, note_;
-  BlockSets sets_;  // has no sets if the GPU's memory is too small
+  BlockSets sets_;  // has no input sets if the GPU's memory is too small
   TimedBuffers buffers_;
   std::optional<GpuSlot> slot_;
   std::vector<KernelProfile> kernels_;

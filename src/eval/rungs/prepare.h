@@ -5,7 +5,8 @@
 // excludes the official shape (the sizes in the task file), a weighted shape or all test shapes,
 // the program is `unsupported`. The function compile() compiles each source once for each distinct
 // combination of defines, all combinations in parallel. Only a few modules may be for derived
-// shapes alone; the evaluator skips a derived shape that needs more modules.
+// shapes (eval/rungs/derive_shapes.h) alone; the evaluator skips a derived shape that needs more
+// modules.
 //
 // Example: RungEnd end = lint_rung(program, task); Prepared p(program, task);
 //   CG_TRY(end, p.compile(ctx, services)); CG_TRY(end, p.load(ctx, services));
@@ -38,7 +39,7 @@ class Prepared {
   void keep_code(std::vector<std::string> code) { code_ = std::move(code); }
   const std::vector<std::string>& code() const { return code_; }
   Result<LoadOutcome> load_modules(const Context& ctx, const Services& services) const;
-  // Sets Launch::registers of every launch. Call this function after load().
+  // Sets Launch::registers of every launch. Call note_registers() after load().
   void note_registers(const BinaryAudit& audit);
 
   const KernelProgram& program() const { return program_; }

@@ -48,7 +48,7 @@ struct Services {
   Nanoseconds official_limit = std::chrono::seconds(60);
   std::vector<std::string> families;
   bool precision_tells = true;             // comparison detects lower precision on this task
-  uint64_t sample_seed = 1;                // secret seed that selects the CTAs of the simulator
+  uint64_t sample_seed = 1;                // secret seed that selects the CTAs to simulate
   std::shared_ptr<DerivedShapes> derived;  // null: no test shapes for tile sizes and loops
   std::vector<TestCase> proposed;          // additional tests that a model proposed
 };

@@ -4,7 +4,7 @@
 //
 // Contract: shape_wishes() lists the properties (wishes) of a run at the official shape (the sizes
 // in the task file). The function meets() checks whether a run at another shape has a property,
-// too. If no test shape meets a wish, goals_of() returns the quantities that must grow.
+// too. If no test shape has a wished property, goals_of() returns the quantities that must grow.
 //
 // Example: for (ShapeWish& w : shape_wishes(official, other, sizes, step))
 //   if (!meets(w, other, official, sizes, true)) use(goals_of(w, official, sizes));
@@ -53,7 +53,7 @@ bool meets(const ShapeWish& wish, const ReachedShape& at, const ReachedShape& of
 // Describes the wished property as a noun phrase: "3 tiles of 128 along 4096".
 std::string text_of(const ShapeWish& wish, const ReachedShape& official);
 
-// A quantity that must grow up to `target`, so that a test shape meets a wish.
+// A quantity that must grow up to `target`, so that a test shape has a wished property.
 struct ShapeGoal {
   static constexpr int64_t kTail = 8;  // size of a tail, a multiple of vector widths
   std::function<int64_t(const ReachedShape&)> measure;

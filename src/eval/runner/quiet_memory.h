@@ -6,8 +6,8 @@
 // other data. The function note() takes the times of this overwriting in one block of runs.
 // QuietMemory uses the least time so far as the time on a GPU without other work. The function
 // is_known() is true after kLearning, because after the end of a process, the driver clears the
-// process's memory for 0.1 s or longer. The function is_quiet() compares the median of the last
-// block with the least time.
+// process's memory for 0.1 s or longer. The function is_quiet() compares the median time in the
+// last block with the least time.
 //
 // Example: memory.note(report.state, Clock::now()); if (!memory.is_quiet()) repeat();
 #pragma once

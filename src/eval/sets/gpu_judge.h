@@ -98,9 +98,9 @@ class GpuJudge {
   Result<std::string> damage(const GpuBuffer& buffer);
   Result<GpuJudgement> compare(const Context& ctx, const GpuExpected& expected,
                                const GpuBuffer& output, const Poison& poison);
-  // Computes the limits for the output as a whole from the errors of the native result. The
-  // official shape has no sequential sum, so ToleranceRule::growth estimates the error of such a
-  // sum.
+  // Computes the limits for the output as a whole from the errors of the native result. Because no
+  // sequential sum is computed at the official shape, ToleranceRule::growth estimates the error of
+  // such a sum.
   Result<AggregateLimits> limits_of(const Context& ctx, const GpuExpected& expected);
   Result<int64_t> free_bytes();
   int64_t total_bytes() const;

@@ -51,8 +51,8 @@ void count_reads(Task& task, const Admission& admission);
 // Returns the significand bits to which a program may round the operands of products in this math
 // mode.
 int mode_bits(MathMode mode);
-// Returns these significand bits for one output: 10 (TF32) if the output depends on convolutions
-// that may use TF32.
+// Returns the significand bits that one output permits: 10 (TF32) if the output depends on
+// convolutions that may use TF32.
 int mode_bits(const Task& task, const TensorInfo& output);
 // Returns the significand bits that the most precise floating-point output of the task needs: at
 // most mode_bits() and at most the bits of the output's dtype.

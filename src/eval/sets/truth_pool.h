@@ -2,14 +2,14 @@
 // TruthPool: computes secret input sets of one task in advance, and selects a random set for each
 // program.
 //
-// Contract: draw() returns a random kept set of this shape and family (input distribution) on which
-// the program has not run, or computes a new set. The pool drops a set after kMostUses draws. After
-// refill_in_background(), a thread of the pool computes one set per (shape, family), because a
-// first program needs no more. From the first resume() after a program has drawn a set, the thread
-// keeps kStock sets per (shape, family). All kept sets together take at most kMostBytes. After
-// pause(), the thread finishes its present set and starts no other set until resume(), so that the
-// thread does not slow a run down. Seeds come from the operating system's CSPRNG and are not
-// stored.
+// Contract: draw() returns a random kept input set of this shape and family (input distribution) on
+// which the program has not run, or computes a new set. The pool drops a set after kMostUses draws.
+// After refill_in_background(), a thread of the pool computes one set per (shape, family), because
+// a first program needs no more. From the first resume() after a program has drawn a set, the
+// thread keeps kStock sets per (shape, family). All kept sets together take at most kMostBytes.
+// After pause(), the thread finishes its present set and starts no other set until resume(), so
+// that the thread does not slow a run down. Seeds come from the operating system's CSPRNG and are
+// not stored.
 //
 // Example: CG_TRY(auto set, pool.draw(ctx, shape, "heavy", program_id));
 #pragma once
@@ -43,7 +43,7 @@ class TruthPool {
   ~TruthPool();
   Result<SetPtr> draw(const Context& ctx, const ShapeCase& shape, const std::string& family,
                       const std::string& program_id);
-  // Computes a set that the pool does not keep, so no program runs on it.
+  // Computes an input set that the pool does not keep, so no program runs on this set.
   Result<SetPtr> make(const Context& ctx, const ShapeCase& shape, const std::string& family);
   void refill_in_background(const std::vector<std::pair<ShapeCase, std::string>>& wanted);
   void pause();

@@ -29,7 +29,7 @@ struct HostValue {
   Binding binding = Binding::whole;
   std::optional<int64_t> number;  // the value of a constant integer
   bool boolean = false;           // whether the integer is a boolean (0 or 1)
-  bool fixed = false;             // whether a const variable has this value
+  bool fixed = false;             // whether the value belongs to a const variable
   std::string tensor;             // for a tensor or a pointer: the tensor's name
   DType dtype = DType::f32;
   std::vector<HostValue> sizes;     // the three sizes of a dim3
