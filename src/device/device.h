@@ -74,8 +74,7 @@ struct RunSettings {
   int threads = 0;
   // Whether the simulator looks for races and undefined values. A GPU ignores this flag.
   bool checks = false;
-  // The sample grows to at most `sample_most` CTAs, until the relative error is below
-  // `sample_error`.
+  // The sample grows until its error is below `sample_error`, to at most `sample_most` CTAs.
   int64_t sample_most = 0;
   double sample_error = 0.02;
   uint64_t sample_seed = 1;

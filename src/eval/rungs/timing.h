@@ -47,7 +47,7 @@ struct TimingQuestion {
   bool many_blocks = false;              // begin with the largest permitted sample of CTAs
 };
 
-// Sets the floor, the reachable time and the roofline.
+// Sets the floor (the least possible time), the reachable time and the roofline.
 void set_bounds(Timing& timing, const Roofline& roofline);
 Result<TimingOutcome> time_official(const Evaluation& e, const TimingQuestion& asked);
 // Returns the address space that the large buffers need, at most over all shapes of the task.
