@@ -21,8 +21,7 @@
 namespace cutegen::agent {
 
 // A message that tells the model why its reply is unusable, and asks for another one. `reason` is
-// one word, by which statistics count unusable replies. `text` names the fault, the fault's place
-// and the remedy.
+// one word, for statistics. `text` names the fault, the fault's place and the remedy.
 struct Reask {
   std::string reason;
   std::string text;

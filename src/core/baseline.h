@@ -113,9 +113,8 @@ std::string accuracy_text(const BaselineAccuracy& accuracy);
 // Returns the fastest baseline that in_math_mode() accepts, or null if no such baseline has a time.
 const BaselineTime* best_baseline(const std::vector<BaselineTime>& times, MathMode mode);
 
-// Cached baseline times, scaled to the present speed of the GPU. If the GPU's speed has changed too
-// much, or if the same control kernels were not timed again, `times` is empty, and `why` gives the
-// reason.
+// Cached baseline times, scaled to the present speed of the GPU. If the speed has changed too much,
+// or the same control kernels were not timed again, `times` is empty, and `why` gives the reason.
 struct CarriedOver {
   std::vector<BaselineTime> times;
   double ratio = 1;  // present times of the control kernels / their recorded times

@@ -25,9 +25,8 @@ CertificateTable certificate_table(const Certificate& certificate);
 // Returns one table for each weighted shape of the task, or nothing if the official shape is the
 // only weighted shape.
 std::vector<CertificateTable> shape_tables(const Certificate& certificate);
-// Returns the conditions of the measurement, such as "NVIDIA H200 (driver 580.159.04), torch
-// 2.11.0, cuDNN 9.10.2, 2 fresh processes, 50.6 s; SM clock 1980 MHz (1905 at least), memory 3201
-// MHz".
+// Returns the measurement's conditions: "NVIDIA H200 (driver 580.159.04), torch 2.11.0, cuDNN
+// 9.10.2, 2 fresh processes, 50.6 s; SM clock 1980 MHz (1905 at least), memory 3201 MHz".
 std::string certificate_head(const Certificate& certificate);
 // Returns a note that explains the timing mode `call`, or an empty text if the table does not have
 // this mode.
@@ -35,9 +34,8 @@ std::string call_note(const CertificateTable& table);
 // Returns a line with the reason for each baseline whose errors exceed the tolerance for candidates
 // or are unknown.
 std::vector<std::string> accuracy_notes(const Certificate& certificate);
-// Returns the whole certificate as text: certificate_table(), shape_tables(), the difference
-// between the processes, accuracy_notes(), and a list of missing figures. Each line ends with a
-// newline.
+// Returns the certificate as text, in lines: certificate_table(), shape_tables(), the difference
+// between the processes, accuracy_notes(), and a list of missing figures.
 std::string certificate_text(const Certificate& certificate);
 // "1.220x [1.219,1.222]"
 std::string interval_text(double ratio, double low, double high);

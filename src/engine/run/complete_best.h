@@ -22,9 +22,8 @@ bool wants_certificate(const RunView& view);
 
 BestProfile profile_of(const std::string& candidate, Verdict verdict);
 
-// Returns a request with the standard baselines and the baselines of the task. The time limit for
-// the request is certify_limit(): the minutes in the settings plus the minutes that the search did
-// not use.
+// Returns a request with the standard baselines and the task's baselines. The time limit is
+// certify_limit(): the settings' minutes plus the minutes that the search did not use.
 eval::CertifyRequest certify_request(const RunView& view);
 Nanoseconds certify_limit(const RunView& view, int64_t clock_ms);
 BestCertificate certificate_of(const Context& ctx, const RunView& view,

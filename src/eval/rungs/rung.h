@@ -77,9 +77,8 @@ inline RungEnd rung_ended(Status status, std::string headline, std::string detai
 inline RungEnd rung_failed(std::string headline, std::string detail = {}) {
   return rung_ended(Status::failed, std::move(headline), std::move(detail));
 }
-// Converts an error to a result: a user error fails the candidate, and `unsupported` gives the
-// status `unsupported`. Returns an error of any other kind unchanged, because cutegen itself
-// failed.
+// Converts a user error to the status `failed`, and an `unsupported` error to the status
+// `unsupported`. Returns any other error unchanged, because cutegen itself failed.
 Result<RungEnd> rung_of(const Error& error);
 
 using Progress = std::function<void(const std::string&)>;
