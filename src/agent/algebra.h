@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds work in a task's graph that algebra can remove.
 //
-// Contract: returns one sentence for each part of the graph that can be simplified, in the order of
-// the graph. The sentences use the node names of the traced graph in the prompt.
+// Contract: removable_work() returns one sentence for each part of the graph that can be
+// simplified, in the order of the graph. Each sentence names the graph's nodes as the prompt does.
 //
 // Example: for (const std::string& line : removable_work(task)) prompt += "- " + line + "\n";
 #pragma once

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the SEARCH text of an edit in a file.
 //
-// Contract: first searches for the exact text, then compares whole lines without their leading and
-// trailing blanks. If the text does not occur, the returned Reask (a message to the model) shows
-// the most similar lines. If it occurs several times, the Reask shows the places.
+// Contract: find_anchor() first searches for the exact text, then compares whole lines without
+// their leading and trailing blanks. If the file does not contain the SEARCH text, the returned
+// Reask (a message to the model) shows the most similar lines. If the file contains the SEARCH text
+// several times, the Reask shows the places.
 //
 // Example: auto place = find_anchor(source, edit); source.replace(place->begin, place->size, ...)
 #pragma once
@@ -14,7 +15,7 @@ namespace cutegen::agent {
 
 struct Place {
   size_t begin = 0, size = 0;
-  // Whether the comparison of lines found the text. Then the replacement must be whole lines, too.
+  // True if the search compared whole lines, so that the replacement must be whole lines, too.
   bool whole_lines = false;
 };
 tl::expected<Place, Reask> find_anchor(const std::string& text, const SearchReplace& edit);

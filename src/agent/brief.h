@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data of a prompt: TaskBrief, which is the same for all questions of a run, and Question.
 //
-// Contract: plain values, which the engine fills from the run's events. The objects that pointers
-// refer to must outlive the value.
+// Contract: the engine fills TaskBrief and Question from the run's events. An object to which a
+// struct points must outlive the struct.
 //
 // Example: TaskBrief brief{task, gpu, "sim:h200", floor_ns, "memory", "cute"};
 #pragma once
@@ -44,24 +44,24 @@ struct Question {
   Purpose purpose = Purpose::none;
   Stage stage = Stage::none;           // for improvements
   const Candidate* subject = nullptr;  // the program to change
-  // An earlier program. If it is set, the prompt may show the subject as changes to this program.
+  // An earlier program or null; the prompt may show `subject` as changes to this program.
   const Candidate* base = nullptr;
   const Verdict* verdict = nullptr;  // the subject's
-  std::vector<Attempt> history;      // attempts from old to new, including the subject
+  std::vector<Attempt> history;      // all attempts from old to new, including `subject`
   std::string approach, advice;
-  std::string reading;  // the answer of the role `profiler` about the subject
+  std::string reading;  // what a model in the role `profiler` wrote about `subject`
   std::string family;   // the kind of change that a planner should suggest
-  // Whether the coder may change only the spans in the advice (agent/grounded.h).
+  // Whether the coder may change only the spans of text that `advice` names (agent/grounded.h).
   bool grounded = false;
-  // The id of the run's best program, if the question may mention it.
+  // The id of the run's best program; empty if the question may not mention this program.
   std::string best;
   std::optional<double> best_ns = {};
-  // In a question for a first program: a correct program of another approach, or null.
+  // If the question asks for a first program: a correct program of another approach, or null.
   const Candidate* other = nullptr;
   bool profile = false;  // whether the prompt may show figures of the profile
-  int repair = 0;        // 1 for the first of successive repairs, 2 for the second, ...
+  int repair = 0;        // number of this repair in a series of repairs, from 1
   int approaches = 1;    // how many approaches a planner must name
-  // The proposed tests that evaluations use, one line each.
+  // One line for each test that a model proposed and that the evaluator uses.
   std::vector<std::string> tests = {};
 };
 

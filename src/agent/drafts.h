@@ -19,7 +19,7 @@ namespace cutegen::agent {
 
 struct Draft {
   std::string name;
-  Candidate candidate;  // has an id once it was evaluated
+  Candidate candidate;  // candidate.id is empty before the evaluation
   std::optional<Verdict> verdict;
   std::optional<double> time_ns() const;  // if correct
 };
@@ -31,14 +31,14 @@ class Drafts {
       : subject_(subject), role_(role), origin_(std::move(origin)) {}
 
   Draft& keep(KernelProgram program, const std::string& summary);
-  // Null if no draft has the name.
+  // Returns null if no draft has this name.
   const Draft* find(const std::string& name) const;
   Draft* find(const std::string& name);
-  // The newest draft, or null if there are no drafts.
+  // Returns the newest draft, or null if there are no drafts.
   const Draft* last() const { return drafts_.empty() ? nullptr : &drafts_.back(); }
   const Draft* fastest() const;  // the fastest correct draft, or null
-  std::string names() const;     // "d1, d2", or "none"
-  // The message to a model that named the unknown draft `name`.
+  std::string names() const;     // the names of all drafts ("d1, d2"), or "none"
+  // Returns the message to a model that named the unknown draft `name`.
   std::string missing_text(const std::string& name) const;
 
  private:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies the changes of a reply to a kernel program, either all of them or none.
+// Applies the changes of a model's reply to a kernel program, either all changes or no change.
 //
-// Contract: every SEARCH text must occur exactly once in the base (blanks at line ends and
-// indentation may differ). Edits must not overlap. The result must differ from the base, have
-// balanced brackets and a plan that parses, contain no placeholder such as "rest unchanged", and
-// pass `check`. Otherwise, apply_reply() returns a Reask (a message to the model) that names the
-// fault, its place and its remedy.
+// Contract: every SEARCH text must occur exactly once in the base program (blanks at line ends and
+// indentation may differ). Edits must not overlap. The resulting program must differ from the base,
+// have balanced brackets and a plan that parses, contain no placeholder such as "rest unchanged",
+// and pass `check`. If a condition does not hold, apply_reply() returns a Reask (a message to the
+// model) that names the fault, its place and its remedy.
 //
 // Example: auto p = apply_reply(*reply, &incumbent, check); if (!p) ask_again(p.error().text);
 #pragma once
@@ -21,7 +21,7 @@ namespace cutegen::agent {
 // the task and the kernels' signatures, and the sources against the rules for candidates.
 using ProgramCheck = std::function<std::vector<Error>(const KernelProgram&)>;
 
-// `base`: the program that the reply changes. If it is null, the reply must contain a whole
+// `base`: the program that the reply changes. If `base` is null, the reply must contain a whole
 // program.
 tl::expected<KernelProgram, Reask> apply_reply(const Reply& reply, const KernelProgram* base,
                                                const ProgramCheck& check);

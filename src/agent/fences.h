@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits a model's reply into fenced blocks, and a fenced block into SEARCH/REPLACE blocks. Does
-// not interpret their content.
+// Splits a model's reply into fenced blocks, and a fenced block into SEARCH/REPLACE blocks. These
+// functions do not interpret the content of blocks.
 //
-// Contract: accepts any text. First, it replaces all line ends by '\n'. A fence ends only at a line
-// with the marks that began it (such as ```). If a fence contains other fences with a known first
-// line, the result has only the inner fences. `title` is a file name on a separate line above a
-// fence. `open_line` reports a fence that is not closed.
+// Contract: read_fences() accepts any text, and replaces all line ends by '\n' before it looks for
+// fences. A fence that began with ``` ends only at a line of at least as many backticks. If a fence
+// only encloses fences that name a format (such as "file NAME"), the result has only the inner
+// fences. `title` is a file name on a separate line above a fence. `open_line` is the line of a
+// fence that is not closed.
 //
 // Example: Fences f = read_fences(reply); for (const Fence& b : f.blocks) use(b.info, b.text);
 #pragma once
@@ -23,18 +24,18 @@ Names<FenceKind> enum_names(FenceKind);
 
 struct Fence {
   FenceKind kind = FenceKind::other;
-  std::string file;  // file name in the first line, or empty
+  std::string file;  // file name in the fence's first line, or empty
   std::string title;
   std::string text;  // lines joined by '\n', without a '\n' at the end
   int line = 1;
 };
 struct Fences {
   std::vector<Fence> blocks;
-  std::vector<std::string> prose;  // the lines outside fences
+  std::vector<std::string> prose;  // the reply's lines outside fences
   int open_line = 0;               // line of a fence that is not closed; 0 if all are closed
 };
 Fences read_fences(const std::string& text);
-// The last non-empty line if it consists of a file name; otherwise empty.
+// Returns the last non-empty line if this line is only a file name; otherwise an empty text.
 std::string title_above(const std::vector<std::string>& lines);
 
 struct SearchBlock {

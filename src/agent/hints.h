@@ -2,9 +2,9 @@
 // Recognises common mistakes in a program by its verdict, and returns advice for the repair.
 //
 // Contract: each hint belongs to one kind of failure: a compiler error, a fault that the device
-// reports, or wrong values. Some hints also depend on the source. A hint is never triggered by
-// words in other parts of the verdict. certain_faults() finds faults of program and plan that are
-// certain even before compilation.
+// reports, or wrong values. Some hints also depend on the program's source. Words in an unrelated
+// part of the verdict never trigger a hint. The function certain_faults() finds faults of a program
+// that are certain even before compilation.
 //
 // Example: for (const std::string& hint : hints_for(program, verdict)) prompt += "- " + hint;
 #pragma once
@@ -20,8 +20,8 @@ namespace cutegen::agent {
 
 std::vector<std::string> hints_for(const KernelProgram& program, const Verdict& verdict);
 size_t known_hints();  // number of hints, for a test that checks that every hint has a test
-// Finds faults such as dynamic shared memory for which the plan requests no bytes, or more shared
-// memory or threads than the GPU has.
+// Finds faults such as dynamic shared memory for which the plan requests no bytes, or a block with
+// more shared memory or threads than the GPU permits.
 std::vector<Error> certain_faults(const KernelProgram& program, const GpuSpec& gpu);
 
 }  // namespace cutegen::agent

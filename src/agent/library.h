@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documentation pages for models and people: one for each component (a part of CuTe or of cutegen's
-// device headers), with an example kernel, and advice for each class of tasks.
+// Documentation for models and people: one page with an example kernel for each component (a part
+// of CuTe or of cutegen's device headers), and one page of advice for each class of tasks.
 //
 // Contract: the build embeds the pages docs/components/NAME.md (title, "key: value" lines, text
 // with one kernel) and prompts/guidance/CLASS.md. Tests compile every example for each of its
 // architectures. A task whose workload is "matmul+elementwise" has the classes `matmul` and
-// `fused`. components_for() selects a page if it covers one of the task's classes, if its example
-// runs on the device, and if its products are accurate enough for the math mode.
+// `fused`. The function components_for() selects a page if the page covers one of the task's
+// classes, its example runs on the device, and its matrix products are accurate enough for the
+// task's math mode.
 //
 // Example: if (const Component* c = find_component("combine_row")) print(c->text);
 #pragma once
@@ -19,30 +20,30 @@
 namespace cutegen::agent {
 
 struct Component {
-  std::string name, title;  // for example "reduce" and "Reductions within warps and blocks: ..."
+  std::string name, title;  // "reduce" and "Reductions within warps and blocks: ...", for example
   std::vector<std::string> symbols, classes, archs;
-  // The math modes for whose matrix products the page is meant; empty: all modes.
+  // Names of the math modes whose matrix products the page describes; empty: all math modes.
   std::vector<std::string> products;
-  // The page is only for tasks with one of these ATen operators ("topk"). Empty: for any task.
+  // The page is only for tasks with one of these ATen operators ("topk"); empty: for any task.
   std::vector<std::string> operators;
   std::string text;     // the page's text, with the example in a fence
   std::string example;  // only the kernel
 };
 const std::vector<Component>& components();
-// Finds a page by name, symbol ("cutegen::load", "load") or header; null if there is none.
+// Finds a page by name, symbol ("cutegen::load", "load") or header. Returns null if no page
+// matches.
 const Component* find_component(const std::string& symbol);
-// All page names and symbols, to suggest one when a name is unknown.
+// Returns all page names and symbols, from which an error message suggests one.
 std::vector<std::string> component_names();
-// The components that suit a task, the best match first.
+// Returns the components that suit a task, the best match first.
 std::vector<const Component*> components_for(const TaskBrief& brief);
-// The math mode for this class of the task: tf32 for convolutions if the task permits TF32 for
-// them, otherwise the math mode of the task.
+// Returns tf32 if the class is a convolution and the task permits TF32 convolutions, otherwise the
+// task's math mode.
 MathMode product_mode(const Task& task, const std::string& task_class);
 
-// Returns the classes of a workload. For example, "transposed conv+norm" has the classes
-// transposed_conv, norm and fused.
+// Returns the classes of a workload: transposed_conv, norm and fused for "transposed conv+norm".
 std::vector<std::string> classes_of(const std::string& workload);
-// The advice for the task's classes, for at most `most` of them.
+// Returns the advice for the task's classes, for at most `most` classes.
 std::string guidance_for(const Task& task, size_t most);
 std::vector<std::string> guidance_classes();
 

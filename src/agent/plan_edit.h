@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies an edit to plan.json, which names a field by a JSON pointer, and formats plans for
+// Applies an edit to plan.json (the edit names a field by a JSON pointer), and formats plans for
 // prompts.
 //
 // Contract: edit_plan() applies one edit. `set` replaces a value or adds a field to an existing
 // object. `replace` and `remove` need an existing value. `add` adds a field to an object, or
 // inserts an array element before the given index ("-" means the end). If a pointer does not match
 // the plan, the returned Reask (a message to the model) lists the fields or elements that exist at
-// this place.
+// this place in the plan.
 //
 // Example: auto r = edit_plan(json, {.path = "/steps/0/block/0", .value = 256}, 1);
 #pragma once
@@ -17,7 +17,8 @@ namespace cutegen::agent {
 
 // `number`: the number of the edit in the reply, for messages.
 tl::expected<void, Reask> edit_plan(Json& plan, const PlanEdit& edit, int number);
-// The plan as JSON, with one line per field and one line per element of steps, prepare and scratch.
+// Returns the plan as JSON, with one line for each field and for each element of the fields
+// `steps`, `prepare` and `scratch`.
 std::string plan_text(const Plan& plan);
 
 }  // namespace cutegen::agent

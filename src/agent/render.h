@@ -15,7 +15,7 @@ namespace cutegen::agent {
 
 using PageData = kainjow::mustache::data;
 
-// The templates by path ("prompts/system.md").
+// Returns the templates by path ("prompts/system.md").
 const std::map<std::string, std::string>& prompt_files();
 // `file`: the path below prompts/.
 std::string render(const std::string& file, const PageData& data);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the changes to a kernel program from a model's reply. If the reply is unusable, returns a
-// Reask, a message that asks the model for another reply.
+// Reads the changes to a kernel program from a model's reply. For an unusable reply, returns a
+// Reask: a message that asks the model for another reply.
 //
 // Contract: the first line of a fenced block names its format: "file NAME" (a whole file), "edit
 // NAME" (SEARCH/REPLACE), "function NAME" (whole definitions, found by their name) and "plan"
-// (JSON-pointer edits). It also accepts a whole file in a fence that names no file, if it is clear
-// which file the fence contains. Any text is valid input. If a reply is ambiguous, cut off, or
-// changes nothing, parse_reply() returns a Reask. docs/agents.md describes the format.
+// (JSON-pointer edits). A whole file may also be in a fence that names no file, if only one file of
+// the program can be meant. parse_reply() accepts any text. If a reply is ambiguous, cut off, or
+// changes nothing, parse_reply() returns a Reask. The page docs/agents.md describes the format.
 //
 // Example: auto r = parse_reply(text, &incumbent); if (!r) ask_again(r.error().text);
 #pragma once
@@ -21,7 +21,7 @@
 namespace cutegen::agent {
 
 // A message that tells the model why its reply is unusable, and asks for another one. `reason` is
-// one word, for statistics. `text` names the fault, its place and its remedy.
+// one word, for statistics. `text` names the fault, the fault's place and the remedy.
 struct Reask {
   std::string reason;
   std::string text;
@@ -56,17 +56,17 @@ struct PlanEdit {
 using Change = std::variant<WholeFile, SearchReplace, WholeDefinitions, PlanEdit>;
 
 struct Reply {
-  std::string summary;    // one line about the changes
+  std::string summary;    // one line that describes the changes
   std::string rationale;  // a short reason for the change
-  // The name of the draft that is the answer, or to which the changes apply ("d2").
+  // The name ("d2") of the draft that is the answer, or to which the changes apply.
   std::string draft;
   std::vector<Change> changes;
 };
 
-// The name of the draft ("d2") if the reply has a line "DRAFT: d2"; otherwise empty.
+// Returns "d2" if the reply has a line "DRAFT: d2", and an empty text if it has no such line.
 std::string named_draft(const std::string& text);
-// `base`: the program that the reply changes, or null. `cut`: whether the reply ended at the
-// model's token limit; the result is then a Reask. A reply that names a draft may have no changes.
+// `base`: the program that the reply changes, or null. `cut`: the reply ended at the model's token
+// limit, so the result is a Reask. A reply that names a draft may have no changes.
 tl::expected<Reply, Reask> parse_reply(const std::string& text, const KernelProgram* base,
                                        bool cut = false);
 

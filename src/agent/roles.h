@@ -2,19 +2,20 @@
 // Roles: converts a Question (to a planner, coder, debugger, ...) to a request to a model, and
 // reads the answers of planners and judges.
 //
-// Contract: the request depends only on the arguments. The parts that change least come first, so
-// that providers can cache them:
+// Contract: the request depends only on the arguments. The parts of a request that change least
+// come first, so that providers can cache these parts:
 // - `system` and the first message (device, task, advice), which are the same for all questions of
 //   a run;
 // - an earlier program in full (the base);
-// - the history without its newest entries;
-// - the question's subject, as changes to the base, with its verdict;
-// - the newest entries of the history, and the instruction for the model. Without a base, the
-//   request shows the subject in full: at the base's place if the subject is long, otherwise after
-//   the history. If the part that all questions share exceeds wanted_prefix_tokens, make_request()
-//   removes component pages and advice from it. If it exceeds prefix_tokens, make_request() also
-//   shortens the graph and the reference. If the whole request is too long, it shortens the history
-//   and the verdict.
+// - the history of attempts without its newest entries;
+// - the question's subject (the program to change) as changes to the base, with its verdict;
+// - the newest entries of the history, and the instruction for the model.
+//
+// Without a base, the request shows the subject in full: at the base's place if the subject is
+// long, otherwise after the history. If the part that all questions share exceeds
+// wanted_prefix_tokens, make_request() removes component pages and advice. If the shared part still
+// exceeds prefix_tokens, make_request() also shortens the graph and the reference. If the whole
+// request is too long, make_request() shortens the history and the verdict.
 //
 // Example: llm::ChatRequest r = make_request(brief, question, {});
 #pragma once
@@ -26,23 +27,23 @@
 namespace cutegen::agent {
 
 struct PromptLimits {
-  // If the part that all questions share exceeds this size, it omits component pages and the advice
-  // for all but the main class.
+  // If the part that all questions share exceeds wanted_prefix_tokens, make_request() removes the
+  // component pages and the advice that fit the task least.
   int64_t wanted_prefix_tokens = 6500;
-  int64_t prefix_tokens = 15000;  // limit of the part that all questions share, estimated
-  int64_t tokens = 24000;         // limit of the whole request, estimated
+  int64_t prefix_tokens = 15000;  // limit for the part that all questions share
+  int64_t tokens = 24000;         // limit for the whole request; token counts are estimates
   int64_t answer_tokens = 16384;
-  // Tools that the model may call before it answers. The limits include their descriptions.
+  // Tools that the model may call; the token limits include the tools' descriptions.
   std::vector<llm::ToolSpec> tools;
   int tool_calls = 0;  // largest number of tool calls for one question
 };
 
 llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,
                               const PromptLimits& limits);
-// The message that asks the model again. With `whole`, it asks for the whole program instead of
+// Returns the message that asks the model again, with `whole` for the whole program instead of
 // edits.
 std::string reask_text(const Reask& reask, bool whole);
-// Reads the answer of a planner (its approaches) or a judge (one piece of advice).
+// Reads the approaches from the answer of a planner, or the advice from the answer of a judge.
 tl::expected<std::vector<std::string>, Reask> parse_advice(const std::string& text,
                                                            const Question& question);
 

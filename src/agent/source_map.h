@@ -2,9 +2,10 @@
 // Analyses the text of a device source: finds comments, literals, directives, definitions and
 // unbalanced brackets.
 //
-// Contract: positions are byte offsets in the given text. Any text is valid input. definitions_in()
-// lists the definitions at namespace scope (also within extern "C"), but not members of types. A
-// definition includes its template head and attributes, but not the comment above it.
+// Contract: positions are byte offsets in the given text. The functions accept any text. The
+// function definitions_in() lists the definitions at namespace scope (also within extern "C"), but
+// not members of types. A definition includes its template head and attributes, but not the comment
+// above it.
 //
 // Example: for (const Definition& d : definitions_in(text)) use(text.substr(d.begin, d.size));
 #pragma once
@@ -30,7 +31,7 @@ struct Definition {
 };
 std::vector<Definition> definitions_in(std::string_view text);
 
-// A bracket without its partner, or an #if without #endif.
+// A bracket without the matching bracket, or an #if without #endif.
 struct Imbalance {
   int line = 1;
   std::string message;  // such as "'{' of line 12 is never closed"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // ToolDesk: executes the tool calls of one question and stores the question's drafts.
 //
-// Contract: answer() returns one result for every call. If a call is invalid or not allowed, its
-// result is an error message. An Error means that the run cannot continue. Results are sanitised,
-// and their length is limited. A program that the model passes to `compile` or `evaluate` becomes
-// draft d1, d2, ... if its edits can be applied. Except for the ToolHost's results, all results
-// depend only on the calls. The ToolHost returns recorded results, so a resumed or replayed
-// question proceeds in the same way. Results reveal no more than the feedback of a verdict, and
-// only about the candidates of the question and the best program.
+// Contract: answer() returns one result for every tool call. If a call is invalid or not allowed,
+// its result is an error message. If answer() returns an Error, the run cannot continue. ToolDesk
+// sanitises the results and limits their length. A program that the model passes to `compile` or
+// `evaluate` becomes draft d1, d2, ... if its edits can be applied. Results depend only on the
+// calls and on the ToolHost. Because the ToolHost returns recorded results, a resumed or replayed
+// question gets the same results again. Results reveal no more than a verdict's feedback does, and
+// only about the question's candidates and the run's best program.
 //
 // Example: ToolDesk desk(setting, host); CG_TRY(auto results, desk.answer(ctx, reply.calls));
 #pragma once
@@ -23,7 +23,7 @@ namespace cutegen::agent {
 struct ToolLimits {
   int calls = 8;          // per question
   int evaluations = 3;    // per question
-  int64_t run_calls = 0;  // tool calls that the run has left at the start of the question
+  int64_t run_calls = 0;  // tool calls that remain to the run when the question starts
   int64_t run_evaluations = 0;
 };
 
@@ -32,31 +32,31 @@ struct ToolRecord {
   bool is_error = false;
 };
 struct Evaluated {
-  std::string candidate;  // the id that the draft has in the run
+  std::string candidate;  // the draft's candidate id in the run
   Verdict verdict;
 };
 
-// The interface by which tools use the evaluator and the journal. The engine implements it.
+// The interface, implemented by the engine, by which tools use the evaluator and the journal.
 class ToolHost {
  public:
   virtual ~ToolHost() = default;
-  // Returns the record of the question's next call, if the journal has one. Returns an error if
-  // this record is for a call other than `call`.
+  // Returns the journal's record of the question's next call, or nullopt if there is no record.
+  // Returns an error if the record is for a call other than `call`.
   virtual Result<std::optional<ToolRecord>> recorded(const ToolRecord& call) = 0;
   virtual Result<void> record(const ToolRecord& call) = 0;
-  // Compiles and loads the program. The journal stores the result only in the record of the call.
+  // Compiles and loads the program. The journal stores the verdict only in the call's record.
   virtual Result<Verdict> compile(const Context& ctx, const KernelProgram& program) = 0;
-  // Evaluates the draft. Evaluates each program of a question only once, even after a crash.
+  // Evaluates the draft, but each program of a question only once, even after a crash.
   virtual Result<Evaluated> evaluate(const Context& ctx, const Candidate& draft) = 0;
-  // The diff from the run's best program to the draft. Empty if the question may not show the best
-  // program, or if the two are equal.
+  // Returns the diff from the run's best program to the draft. Returns an empty text if the
+  // question may not show the best program, or if the programs are equal.
   virtual std::string diff_best(const KernelProgram& draft) const = 0;
 };
 
 struct ToolSetting {
   Question question;
   double floor_ns = 0;
-  std::string origin;  // the model that writes the drafts
+  std::string origin;  // name of the model that writes the drafts
   ProgramCheck check;
   // Returns a Reask if the run had tried the program before this question.
   std::function<std::optional<Reask>(const KernelProgram&)> tried;
@@ -76,9 +76,9 @@ class ToolDesk {
   int64_t calls_left() const;
   int calls() const { return calls_; }
   const Drafts& drafts() const { return drafts_; }
-  // Returns the final program of the question: the model's answer (empty if it was unusable) or a
-  // faster draft. If a draft is correct, choose() also evaluates the answer, to compare them. The
-  // result has an id if it was evaluated.
+  // Returns the final program of the question: the model's answer (empty if unusable) or a faster
+  // draft. If a draft is correct, choose() also evaluates the answer, to compare their times. The
+  // returned candidate has an id if it was evaluated.
   Result<std::optional<Candidate>> choose(const Context& ctx, std::optional<Candidate> answer);
 
  private:

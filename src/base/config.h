@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Config: the settings of the command line tool. Each setting remembers where its value comes from.
+// Config: the settings of the command line tool. Each setting records the source of its value.
 //
-// Contract: the first source that sets a key wins, in this order: flag, environment variable
-// (CUTEGEN_DEVICE), ./cutegen.toml, the user's file (~/.config/cutegen/config.toml), default. An
-// unknown key, a wrong type or a value out of range causes a user error that names the source.
-// load() validates every value. Config stores all values as text.
+// Contract: if several sources set a key, the first source in this order wins: flag, environment
+// variable (CUTEGEN_DEVICE), ./cutegen.toml, the user's file (~/.config/cutegen/config.toml),
+// default. For an unknown key, a wrong type or a value out of range, load() returns a user error
+// that names the source. Config stores all values as text.
 //
 // Example:
 //   CG_TRY(Config c, Config::load({.flags = {{"device", "sim:a100"}}}));
@@ -24,7 +24,7 @@
 namespace cutegen {
 
 struct ConfigSources {
-  std::map<std::string, std::string> flags = {};  // values by the name of the setting
+  std::map<std::string, std::string> flags = {};  // command-line values by the name of the setting
   std::optional<std::map<std::string, std::string>> environment = {};  // default: the process's
   std::filesystem::path project_file = "cutegen.toml";                 // need not exist
   // default: cutegen/config.toml in $XDG_CONFIG_HOME or ~/.config
@@ -49,8 +49,8 @@ class Config {
   // Returns nullopt if no source sets the number.
   std::optional<double> number(const std::string& key) const;
   const std::vector<Setting>& settings() const { return settings_; }
-  // Returns {"device": {"value": ..., "source": ...}, ...}. Each run records this object in the
-  // first event of its journal.
+  // Returns {"device": {"value": ..., "source": ...}, ...}. The first event of a run's journal
+  // contains the settings in this form.
   Json json() const;
 
  private:

@@ -2,8 +2,8 @@
 // Context: lets a caller stop and time out a blocking call.
 //
 // Contract: a blocking call polls done() or waits at most remaining(). If the caller has stopped
-// the context or its deadline has passed, the call returns the error of check(). A Context is cheap
-// to copy. with_timeout() never extends the deadline.
+// the context, or if the context's deadline has passed, the blocking call returns the error of
+// check(). A Context is cheap to copy. with_timeout() never extends the deadline.
 //
 // Example:
 //   CG_CHECK(ctx.check("waiting for the runner"));
@@ -24,7 +24,7 @@ using Nanoseconds = std::chrono::nanoseconds;
 
 class Context {
  public:
-  Context() = default;  // nobody can stop it; it has no deadline
+  Context() = default;  // a context that nobody can stop and that has no deadline
   explicit Context(std::stop_token stop) : stop_(std::move(stop)) {}
 
   Context with_timeout(Nanoseconds timeout) const;
@@ -32,10 +32,10 @@ class Context {
   bool stopped() const { return stop_.stop_requested(); }
   bool expired() const { return deadline_ && Clock::now() >= *deadline_; }
   bool done() const { return stopped() || expired(); }
-  // Returns the time until the deadline, but at most `most`. After the deadline, it returns zero.
+  // Returns the time until the deadline (zero after the deadline), but at most `most`.
   Nanoseconds remaining(Nanoseconds most) const;
-  // Returns an error that names `what` if the caller has stopped the context (`cancelled`) or its
-  // deadline has passed (`timeout`).
+  // Returns an error that names `what`: `cancelled` if the caller has stopped the context,
+  // `timeout` if the deadline has passed.
   Result<void> check(const std::string& what) const;
 
   const std::stop_token& stop() const { return stop_; }

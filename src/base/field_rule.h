@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// FieldRule: how base/fields.h reads and writes one field of a struct. A rule may, for example, set
-// bounds.
+// FieldRule: how base/fields.h reads and writes one field of a struct. For example, a rule can set
+// bounds for a number.
 //
-// Contract: `+` combines several rules for one field. If both rules have a bound, the narrower
+// Contract: `+` combines several rules for one field. If several rules set a bound, the narrowest
 // bound applies. A rule for a list also applies to each entry of the list.
 //
 // Example: v("runs", x.runs, field::if_set + field::clamped(0, 1000));
@@ -15,13 +15,13 @@
 namespace cutegen {
 
 struct FieldRule {
-  bool may_lack = false;  // if the field is absent, reading keeps the value
-  bool if_set = false;    // the field is written only if it is not empty, false or zero
+  bool may_lack = false;  // if the JSON lacks the field, reading keeps the struct's value
+  bool if_set = false;    // writing omits the field if its value is empty, false or zero
   bool written = true;
-  bool or_null = false;  // an empty optional is written as null
+  bool or_null = false;  // writing turns an empty optional into null
   bool object = false;   // a field of type Json must be an object
-  // If true, reading moves numbers outside [low, high] to the nearer bound; otherwise it refuses
-  // them.
+  // Whether reading replaces a number outside [low, high] by the nearer bound, or refuses the
+  // number.
   bool clamps = false;
   int64_t low = INT64_MIN, high = INT64_MAX;
   size_t most = SIZE_MAX;       // largest number of entries of a list
@@ -50,11 +50,11 @@ inline constexpr FieldRule if_set{.may_lack = true, .if_set = true};
 inline constexpr FieldRule or_null{.or_null = true};
 inline constexpr FieldRule object{.object = true};
 
-// The field is written only if `now` is true. Reading accepts a missing field.
+// Writing omits the field if `now` is false. Reading accepts JSON without the field.
 inline constexpr auto written_if = [](bool now) {
   return FieldRule{.may_lack = true, .written = now};
 };
-// Reading accepts at most n entries. If the list is absent, the value stays unchanged.
+// Reading accepts at most n entries, and keeps the struct's value if the JSON lacks the list.
 inline constexpr auto list = [](size_t n) { return FieldRule{.may_lack = true, .most = n}; };
 inline constexpr auto most = [](size_t entries) { return FieldRule{.most = entries}; };
 inline constexpr auto most_keys = [](size_t keys) { return FieldRule{.most_keys = keys}; };

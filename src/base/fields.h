@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fields: reads and writes the JSON form of a struct from a single list of its fields.
 //
-// Contract: `void fields(Fields& v, T& x)` in T's namespace names every field once, in the order in
-// which they are written. to_json(x) and read_json<T>(json) call this function. While writing, the
-// function must not change x. Every error names the JSON pointer of the faulty value. Reading stops
-// at the first error. It refuses unknown fields and suggests a similar name, unless the function
-// calls ignore_unknown().
+// Contract: `void fields(Fields& v, T& x)` in T's namespace names every field once, in the order of
+// the JSON object. The functions to_json(x) and read_json<T>(json) call fields(v, x). While
+// writing, fields() must not change x. Every error names the JSON pointer of the faulty value.
+// Reading stops at the first error. Reading refuses unknown fields and suggests a similar name,
+// unless fields() calls ignore_unknown().
 //
 // A field may be a string, number, boolean, Json, path, duration (as ns), bytes (as hex), an
-// enumeration with names (base/names.h), a struct with fields, or a list, map or optional of these.
-// Writing omits an empty optional. A list of pairs becomes a JSON object that keeps the order of
-// the pairs. Reading an int clamps the number to 32 bits. Unsigned numbers keep all 64 bits,
-// because seeds use them.
+// enumeration with names (base/names.h), a struct with fields, or a list, map or optional of such
+// values. Writing omits an empty optional. A list of pairs becomes a JSON object that keeps the
+// order of the pairs. Reading an int clamps the number to 32 bits. Unsigned numbers keep all 64
+// bits, because seeds use them.
 //
 // Example:
 //   void fields(Fields& v, Mismatch& x) {
@@ -43,7 +43,7 @@ class Fields;
 template <class T>
 concept HasFields = requires(Fields& v, T& x) { fields(v, x); };
 
-// Only the implementation of Fields uses this namespace. It converts values to JSON and back.
+// Only the implementation of Fields uses this namespace, which converts values to JSON and back.
 namespace json_form {
 
 enum class Form { scalar, optional, list, array, map, pairs };
@@ -62,13 +62,13 @@ inline constexpr Form form_of<std::map<std::string, T>> = Form::map;
 template <class T, size_t N>
 inline constexpr Form form_of<std::array<T, N>> = Form::array;
 
-// The state that one call of read_json() shares among all values that it reads.
+// The state of one call of read_json(), which all values that the call reads share.
 struct Reading {
   std::optional<Error> error;
-  ErrorKind refused = ErrorKind::user;  // the kind of the error for a refused value
+  ErrorKind refused = ErrorKind::user;  // the kind of error that a refused value causes
 };
 
-// A JSON value to read, and its place in the document.
+// A JSON value to read, and the value's place in the document.
 class Input {
  public:
   Input(const Json& json, std::string_view base, std::string_view key, Reading& reading)
@@ -82,7 +82,7 @@ class Input {
   void named(E& out, Names<E> names) const;
 
   const Json& json() const { return json_; }
-  // If the JSON type or the number of entries is wrong, these functions set the error and return
+  // For a wrong JSON type or number of entries, is_object() and is_array() set the error and return
   // false.
   bool is_object(const FieldRule& rule) const;
   bool is_array(size_t least, size_t most) const;
@@ -107,7 +107,7 @@ class Input {
   Reading& reading_;
 };
 
-// These functions convert scalar values from JSON and to JSON.
+// read_scalar() and scalar_json() convert scalar values from JSON and to JSON.
 void read_scalar(const Input& in, std::string& out, const FieldRule& rule);
 void read_scalar(const Input& in, int64_t& out, const FieldRule& rule);
 void read_scalar(const Input& in, int& out, const FieldRule& rule);
@@ -135,7 +135,7 @@ class Fields {
   Fields(ObjectReader& object, json_form::Reading& reading) : in_(&object), reading_(&reading) {}
 
   bool reading() const { return in_ != nullptr; }
-  // Returns whether the JSON object has this field. While writing, it returns false.
+  // While reading, returns whether the JSON object has this field. While writing, returns false.
   bool has(const char* key) const { return in_ && in_->has(key); }
 
   template <class T>
@@ -143,22 +143,22 @@ class Fields {
   // Reads and writes an enumeration. Reading accepts only the values in `names`.
   template <class E>
   void named(const char* key, E& value, std::type_identity_t<Names<E>> names);
-  // A value that JSON stores as text. value.text() or to_string(value) produces the text, and
-  // from(text) parses it.
+  // A value that JSON stores as text: value.text() or to_string(value) produces the text, and
+  // from(text) parses the text.
   template <class T, class F>
   void by_name(const char* key, T& value, F from);
-  // A struct or a list of structs, with the JSON fields that form(Fields&, T&) lists instead of the
-  // struct's own.
+  // A struct or a list of structs, with the JSON fields that form(Fields&, T&) names instead of
+  // fields().
   template <class T, class F>
   void as(const char* key, T& value, F form, const FieldRule& rule = {});
-  // A value whose JSON object to_json(value) produces and from(json) parses.
+  // A value that to_json(value) converts to a JSON object, and that from(json) parses.
   template <class T, class F>
   void via(const char* key, T& value, F from, const FieldRule& rule = {});
 
-  // Writes a value for people who read the file. Reading skips it.
+  // Writes a value that only people need. Reading skips it.
   void also(const char* key, Json value);
-  // Errors name `place` as the place of this struct, even if it is nested in another one. `refused`
-  // is the kind of the error for values out of bounds. Choose `world` if another process wrote the
+  // Errors name `place` as the place of this struct, even if another struct contains this struct. A
+  // value out of bounds causes an error of kind `refused`. Use `world` if another process wrote the
   // values.
   void document(const char* place, ErrorKind refused = ErrorKind::user);
   void schema(const char* expected);
@@ -166,8 +166,8 @@ class Fields {
   // While reading, refuses the value of `key` if `ok` is false.
   void check(bool ok, const std::string& key, const std::string& message,
              const std::string& remedy = {});
-  // While reading, stops with the error of `result`, if there is one. If this error names no place,
-  // its place becomes `key`.
+  // While reading, stops with the error of `result`, if `result` is an error. An error without a
+  // place gets the place `key`.
   template <class T>
   void check(const Result<T>& result, const std::string& key) {
     if (!result) refuse(result.error(), key);
@@ -189,15 +189,14 @@ class Fields {
   bool strict_ = true;
 };
 
-// Writes the fields that `form(Fields&, T&)` lists, instead of the struct's own. A vector of T
-// becomes an array.
+// Writes the fields that `form(Fields&, T&)` names instead of fields(). A vector of T becomes an
+// array.
 template <class T, class F>
 Json to_json_as(const T& value, F form) {
   if constexpr (std::is_invocable_v<F, Fields&, T&>) {
     Json out = Json::object();
     Fields list(out);
-    // The cast is safe: `form` has one signature for reading and writing, and writing changes
-    // nothing.
+    // The cast is safe, because writing changes nothing; `form` takes T& because reading changes T.
     form(list, const_cast<T&>(value));
     return out;
   } else {

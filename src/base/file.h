@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions for files and file descriptors: bounded reads, atomic writes, private folders.
 //
-// Contract: read_file refuses folders, devices and files of more than `limit` bytes. write_file
-// replaces the target atomically (temporary file, fsync, rename). private_dir creates folders with
-// mode 0700.
+// Contract: read_file() refuses folders, devices and files of more than `limit` bytes. The function
+// write_file() replaces the target atomically (temporary file, fsync, rename), and private_dir()
+// creates folders with mode 0700.
 //
 // Example: CG_TRY(std::string text, read_file("task.py", 4 << 20));
 #pragma once
@@ -37,10 +37,10 @@ class UniqueFd {
 Result<std::string> read_file(const std::filesystem::path& path, size_t limit = size_t{16} << 20);
 Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);
 Result<void> private_dir(const std::filesystem::path& path);
-// Returns the folder of the running program (…/bin), which also contains cutegen's other programs.
+// Returns the folder (…/bin) that contains the running program and cutegen's other programs.
 std::filesystem::path program_dir();
 // Returns the folder with the files that cutegen reads at run time (include/cutegen, python/, ...).
-// This is $CUTEGEN_SHARE if set, else the nearest folder above the program with these files.
+// The folder is $CUTEGEN_SHARE if set, else the nearest folder above the program with the files.
 Result<std::filesystem::path> share_dir();
 // Finds another program of this build ("cutegen-runner") in $CUTEGEN_BIN, in the folder of the
 // running program, or in ../bin.
@@ -48,10 +48,10 @@ Result<std::filesystem::path> sister_program(const std::string& name);
 // Creates an anonymous memory file of `bytes` bytes, which is close-on-exec and sealed against
 // resizing.
 Result<UniqueFd> make_memfd(const std::string& name, size_t bytes);
-// Call this function after a fork. It reopens every deleted file that the process inherited for
-// writing, under the same descriptor. Otherwise parent and child share one file offset, and a seek
-// in one process changes where the other process writes. Descriptors that cannot be reopened stay
-// unchanged.
+// Call unshare_offsets() after a fork. The function reopens every deleted file that the process
+// inherited open for reading and writing, under the same descriptor. Without unshare_offsets(),
+// parent and child would share one file offset, and a seek in one process would change where the
+// other process writes. Descriptors that cannot be reopened stay unchanged.
 void unshare_offsets();
 
 // Maps a file descriptor into memory (MAP_SHARED), read-write or read-only.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Content hashes (SHA-256) for the ids that cutegen keeps on disk (program_id, build_id, blobs).
 //
-// Contract: a hash is text of 64 lower-case hex digits. Hasher::field prefixes each field with its
-// length, so ("ab","c") and ("a","bc") differ.
+// Contract: a hash is text of 64 lower-case hex digits. Hasher::field hashes a field's length
+// before the field, so the hashes of ("ab","c") and ("a","bc") differ.
 //
 // Example: auto id = Hasher{}.field("plan").field(text).hex();
 #pragma once
@@ -38,7 +38,7 @@ class Hasher {
 
 // Returns a random 128-bit id as 32 hex digits, from the operating system's CSPRNG.
 std::string random_id();
-// Fills `out` with random bytes from the operating system's CSPRNG. secret_seed() uses it.
+// Fills `out` with random bytes from the operating system's CSPRNG.
 void random_bytes(std::span<std::byte> out);
 
 // An unpredictable seed.

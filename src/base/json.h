@@ -2,10 +2,10 @@
 // JSON: a value type that keeps the order of fields, a bounded parser, and a reader whose errors
 // name the faulty field.
 //
-// Contract: Json is nlohmann's ordered_json. parse_json refuses text of more than `limit` bytes or
-// 200 levels of nesting. Its errors name line and column. ObjectReader reads each field of an
-// object once and names it by JSON pointer in every error. finish() refuses fields that the caller
-// did not read, and suggests a similar name.
+// Contract: Json is nlohmann's ordered_json. The function parse_json() refuses text of more than
+// `limit` bytes or 200 levels of nesting. A parse error names line and column. ObjectReader reads
+// each field of an object once, and its errors name the field by JSON pointer.
+// ObjectReader::finish() refuses fields that the caller did not read, and suggests a similar name.
 //
 // Example:
 //   CG_TRY(Json j, parse_json(text, "plan.json"));
@@ -27,8 +27,8 @@ using Json = nlohmann::ordered_json;
 
 Result<Json> parse_json(std::string_view text, const std::string& name,
                         size_t limit = size_t{64} << 20);
-// Returns compact text with sorted keys, so that equal values give equal text. cutegen computes ids
-// as hashes of this text.
+// Returns compact text with sorted keys, so that equal values give equal text. Ids are hashes of
+// canonical JSON.
 std::string canonical_json(const Json& value);
 // Like dump(), but replaces invalid UTF-8 instead of throwing.
 std::string dump_json(const Json& value, int indent = -1);
@@ -46,16 +46,16 @@ class ObjectReader {
   Result<Json> array(const std::string& key);
   Result<Json> any(const std::string& key);
   Result<std::vector<std::string>> strings(const std::string& key);
-  // The next four functions return `fallback` if the key is absent.
+  // A function NAME_or() returns `fallback` if the key is absent.
   Result<std::string> string_or(const std::string& key, std::string fallback);
   Result<int64_t> integer_or(const std::string& key, int64_t fallback);
   Result<double> number_or(const std::string& key, double fallback);
   Result<bool> boolean_or(const std::string& key, bool fallback);
-  // These two functions return a pointer into the object. If the key is absent, value() returns an
-  // error, and value_or_null() returns null.
+  // value() and value_or_null() return a pointer into the object. If the key is absent, value()
+  // returns an error, and value_or_null() returns null.
   Result<const Json*> value(const std::string& key);
   const Json* value_or_null(const std::string& key);
-  // These two functions return Json null or an empty array if the key is absent.
+  // If the key is absent, object_or_null() returns Json null, and array_or_empty() an empty array.
   Result<Json> object_or_null(const std::string& key);
   Result<Json> array_or_empty(const std::string& key);
 

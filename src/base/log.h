@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes log lines to stderr: "cutegen: warning: ...". Progress and results are not log messages.
+// Writes log lines to stderr: "cutegen: warning: ...". Do not use the log for progress and results.
 //
-// Contract: thread-safe. CUTEGEN_LOG sets the level (debug, info, warning, error; default warning).
-// Sanitise text from outside cutegen before you log it (base/text.h).
+// Contract: thread-safe. The environment variable CUTEGEN_LOG sets the level (debug, info, warning,
+// error; default warning). Sanitise text from outside cutegen before you log it (base/text.h).
 //
 // Example: log_warning("no GPU: {}", why);
 #pragma once

@@ -2,8 +2,8 @@
 // Converts enumerators to the names that JSON and messages use, and back.
 //
 // Contract: each enumeration E has one table of names, `Names<E> enum_names(E)` in E's namespace.
-// to_string() and from_name() use this table. The error for an unknown name suggests a similar name
-// or lists the known names.
+// The functions to_string() and from_name() use this table. The error for an unknown name suggests
+// a similar name or lists the known names.
 //
 // Example:
 //   Names<Status> enum_names(Status) {

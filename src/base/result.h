@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result<T> holds a value or an Error. A function returns it if it can fail without a bug in
-// cutegen.
+// Result<T> holds a value or an Error. A function returns a Result if the function can fail without
+// a bug in cutegen.
 //
-// Contract: Error::kind says who is at fault. `user` means that the input is wrong: `message` says
-// what is wrong, `where` names the place, and `remedy` says what to do. `world` means that the
-// environment failed (no GPU, a dead child process, a full disk); the caller may retry. `timeout`
-// and `cancelled` mean that a Context expired or was stopped. Use CG_ASSERT for bugs in cutegen
-// itself.
+// Contract: Error::kind says who is at fault. The kind `user` means that the input is wrong:
+// `message` names the fault, `where` its place, and `remedy` the correction. The kind `world` means
+// that the environment failed (no GPU, a dead child process, a full disk), so the caller may retry.
+// The kind `timeout` means that a Context expired, and `cancelled` that the caller stopped the
+// Context. Use CG_ASSERT for bugs in cutegen itself.
 //
 // Example:
 //   Result<int> parse(std::string_view s);
@@ -23,7 +23,7 @@ enum class ErrorKind { user, world, timeout, cancelled, unsupported, internal };
 
 struct Error {
   ErrorKind kind = ErrorKind::internal;
-  std::string message;      // one line that says what was wrong
+  std::string message;      // one line that describes the fault
   std::string where = {};   // file:line:col or a JSON pointer; may be empty
   std::string remedy = {};  // what the user can do; may be empty
 
@@ -74,10 +74,10 @@ int exit_code(const Error& error);
   auto tmp = (expr);                                        \
   if (!tmp) return ::cutegen::fail(std::move(tmp).error()); \
   decl = std::move(*tmp)
-// CG_TRY(auto x, f()) sets x to the value of f(). If f() fails, it returns the error from the
-// current function.
+// CG_TRY(auto x, f()) sets x to the value of f(). If f() fails, the macro returns the error from
+// the current function.
 #define CG_TRY(decl, expr) CG_TRY_(CG_CONCAT(cg_try_, __LINE__), decl, expr)
-// CG_CHECK(f()) returns the error of f() from the current function. It ignores the value of f().
+// CG_CHECK(f()) returns an error of f() from the current function, and ignores a value of f().
 #define CG_CHECK(expr)                                                    \
   do {                                                                    \
     auto cg_check_ = (expr);                                              \

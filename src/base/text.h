@@ -2,8 +2,9 @@
 // Makes text from outside (language models, compilers, task files) safe to print, and provides
 // string functions.
 //
-// Contract: sanitize removes terminal escapes and control characters except tabs and newlines,
-// repairs UTF-8, and cuts the text at `limit` bytes. It appends "... [cut]" to a text that it cuts.
+// Contract: sanitize() removes terminal escapes and control characters except tabs and newlines,
+// repairs UTF-8, and cuts the text at `limit` bytes. A text that was too long ends with the mark
+// "[cut]".
 //
 // Example: sanitize(log, 4096);
 #pragma once

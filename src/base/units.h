@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strong types for quantities. The compiler refuses, for example, a byte count in place of FLOPs.
 //
-// Contract: the types support +, -, comparison and scaling. A plain number does not convert to them
-// implicitly. Durations have the type Nanoseconds (base/context.h). JSON keys end with the unit:
-// _ns, _bytes, _flops, _usd.
+// Contract: the types support +, -, comparison and scaling. No plain number converts implicitly to
+// one of the types. Durations have the type Nanoseconds (base/context.h). JSON keys end with the
+// unit: _ns, _bytes, _flops, _usd.
 //
 // Example: Bytes b{1024}; b += Bytes{16}; fmt::print("{}", human(b));  // "1.02 KB"
 #pragma once
@@ -37,7 +37,7 @@ using Bytes = Quantity<struct BytesTag, int64_t>;
 using Flops = Quantity<struct FlopsTag, double>;
 using Usd = Quantity<struct UsdTag, double>;
 
-std::string human(Bytes bytes);   // "6.44 GB" (powers of 1000)
+std::string human(Bytes bytes);   // "6.44 GB", with powers of 1000
 std::string human(Flops flops);   // "1.61 GFLOP"
 std::string human_ns(double ns);  // "1.27 ms"
 

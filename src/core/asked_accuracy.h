@@ -18,15 +18,15 @@ namespace cutegen {
 
 struct AskedAccuracy {
   std::optional<MathMode> math_mode;
-  // A result y must meet |y - truth| <= atol + rtol * |truth|, in addition to cutegen's tolerance.
+  // An output element y must also meet |y - truth| <= atol + rtol * |truth|; truth: float64 result.
   std::optional<double> rtol, atol;
-  std::map<std::string, std::string> sources;  // the source of each value, by field name
+  std::map<std::string, std::string> sources;  // source of each value, by field name
 
   bool empty() const { return !math_mode && !rtol && !atol; }
 };
 
-// JSON form: {"rtol": {"value": 0.001, "source": "flag --rtol"}, ...}. Fields that are not set are
-// absent.
+// JSON form: {"rtol": {"value": 0.001, "source": "flag --rtol"}, ...}. The JSON omits fields that
+// are not set.
 void fields(Fields& v, AskedAccuracy& asked);
 
 }  // namespace cutegen

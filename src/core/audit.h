@@ -24,13 +24,13 @@ struct CodeAudit {
   int64_t instructions = 0;
   // LDL and STL instructions: spills, and arrays in local memory
   int64_t local_loads = 0, local_stores = 0;
-  int64_t clock_reads = 0;             // instructions that read an SM clock or the global timer
-  int64_t calls = 0, indirect = 0;     // indirect: calls and branches through a register
+  int64_t clock_reads = 0;             // number of reads of a clock or the global timer
+  int64_t calls = 0, indirect = 0;     // indirect: number of calls and branches through a register
   std::map<std::string, int64_t> mma;  // "HMMA.16816.F32.BF16": 8
 };
 
 struct KernelAudit {
-  std::string module, kernel;  // module: source and defines, see ModuleBuild::key()
+  std::string module, kernel;  // module: source file and defines, see ModuleBuild::key()
   int registers = 0;           // per thread
   int barriers = 0;
   int64_t stack_bytes = 0, spill_store_bytes = 0, spill_load_bytes = 0;  // per thread
@@ -38,14 +38,14 @@ struct KernelAudit {
   std::optional<CodeAudit> code;
 };
 
-// A variable in global memory, which keeps its value from launch to launch.
+// A variable in GPU global memory, which keeps its value from launch to launch.
 struct GlobalAudit {
   std::string module, name;
   int64_t bytes = 0;
   bool written = false;  // at least one kernel may write the variable
 };
 
-// Entry of BinaryAudit::unusual_reads: the code reads constant memory outside all declared
+// Entry of BinaryAudit::unusual_reads if the code reads constant memory outside all declared
 // variables.
 inline constexpr const char* kConstantByAddress = "constant memory by address";
 
@@ -53,15 +53,15 @@ struct BinaryAudit {
   std::string assembler, disassembler;    // names and versions: "ptxas 13.0.88"; empty if missing
   std::vector<KernelAudit> kernels;       // sorted by module and name
   std::vector<GlobalAudit> globals;       // global variables that the code uses
-  std::vector<std::string> device_calls;  // called CUDA functions: "malloc", "vprintf"
+  std::vector<std::string> device_calls;  // CUDA functions that the code calls: "malloc", "vprintf"
   std::vector<std::string> skipped;       // parts that the audit could not read, with reasons
-  // State that the code reads besides arguments and variables: special registers whose values
-  // differ between launches or SMs ("%gridid", "%smid"), and kConstantByAddress.
+  // Reads of state other than arguments and variables: the names of special registers that differ
+  // between launches or SMs ("%gridid", "%smid"), and kConstantByAddress.
   std::vector<std::string> unusual_reads;
 };
 
-// Returns how many explicit significand bits a matrix instruction's operands have: 52 (fp64), 10
-// (tf32, f16), 7 (bf16), 3 (fp8), 0 (integers). Returns nullopt for any other opcode.
+// Returns how many explicit significand bits the operands of a matrix instruction (opcode) have: 52
+// (fp64), 10 (tf32, f16), 7 (bf16), 3 (fp8), 0 (integers). Returns nullopt for any other opcode.
 std::optional<int> mma_bits(const std::string& opcode);
 bool is_mma(const std::string& opcode);
 

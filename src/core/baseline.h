@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines of a task: the time of PyTorch, or of other code that the user runs today, on one GPU.
+// Baselines of a task: the times of PyTorch, or of other code that the user runs today, on one GPU.
 //
 // Contract: each time is the median of a few calls at the official shape (the sizes in the task
-// file) with a cold L2, with its 95% interval. If a baseline has no time, BaselineTime::why gives
-// the reason. A record also contains data of the task, and the times of control kernels: fixed
-// programs that show how fast the GPU runs. With these times, carried_over() rescales the baseline
-// times for a later run. JSON form: schema cutegen.baselines.v1.
+// file) with a cold L2, and has a 95% interval. If a baseline has no time, BaselineTime::why gives
+// the reason. A BaselineRecord also contains data of the task, and the times of control kernels:
+// fixed programs that show how fast the GPU runs. With the control kernels' times, carried_over()
+// rescales the baseline times for a later run. JSON form: schema cutegen.baselines.v1.
 //
 // Example:
 //   if (const BaselineTime* b = best_baseline(record.times, task.math_mode)) use(b->time_ns);
@@ -27,7 +27,7 @@ namespace cutegen {
 // function, MODULE:CALLABLE.
 enum class BaselineKind { eager, eager_fp32, eager_tf32, compile, compile_max, callable };
 Names<BaselineKind> enum_names(BaselineKind);
-// Converts a baseline's name to its kind. Any name except "eager", "eager-fp32", ... is a
+// Converts a baseline's name to its kind. Any name other than "eager", "eager-fp32", ... is a
 // MODULE:CALLABLE, of kind `callable`.
 BaselineKind baseline_kind(const std::string& name);
 // True for the three kinds that run PyTorch in eager mode.
@@ -39,10 +39,10 @@ inline constexpr const char* kTf32Convolutions = "tf32 convolutions";
 // The accuracy of a baseline, judged by the same rule as candidates.
 struct BaselineAccuracy {
   std::string precision;  // a math mode's name or kTf32Convolutions; empty if unknown
-  bool coarser = false;   // the baseline rounds more coarsely than the task's math mode permits
+  bool coarser = false;   // the baseline rounds more than the task's math mode permits
   // The largest ratio error / tolerance over all judged input sets.
   std::optional<double> share;
-  std::optional<bool> passes;  // whether its errors are within the candidates' tolerance
+  std::optional<bool> passes;  // whether the baseline's errors are within the candidates' tolerance
   std::string why;             // why the baseline fails, or why the evaluator could not judge it
 };
 
@@ -51,9 +51,9 @@ struct BaselineTime {
   double time_ns = 0, low_ns = 0, high_ns = 0;
   int samples = 0;
   Origin origin = Origin::measured;
-  double far = 0;      // largest difference from eager's result, divided by eager's largest value
+  double far = 0;      // largest difference from eager's result, relative to eager's largest value
   double build_s = 0;  // seconds to set up the baseline, including torch.compile
-  std::string why;     // reason if the baseline has no time
+  std::string why;     // reason if the baseline has no time; else empty
   BaselineAccuracy accuracy = {};
   bool known() const { return why.empty() && time_ns > 0; }
 };
@@ -64,13 +64,14 @@ struct ControlTime {
   double time_ns = 0;
 };
 
-// The cost of computing the float64 truth at the official shape, and problems that occurred.
+// The cost of computing the truth (the result in float64) at the official shape, and problems that
+// occurred.
 struct TruthMade {
   double seconds = 0;
   int64_t bytes = 0;  // GPU memory of the inputs and the truth
   std::vector<std::string> notes;
   std::string why;  // reason if the truth could not be computed
-  // The baselines' accuracy against this truth. JSON stores it in BaselineTime instead.
+  // The baselines' accuracy against the truth; in JSON, BaselineTime contains this accuracy.
   std::map<BaselineKind, BaselineAccuracy> accuracy = {};
 };
 
@@ -87,37 +88,36 @@ struct BaselineRecord {
   TruthMade truth;
   std::vector<ControlTime> controls;
   std::vector<BaselineTime> times;
-  // a baseline had less time to build than usual, because the total time limit was near
+  // a baseline had less time than usual to build, because the total time limit was near
   bool cut = false;
 };
 
 // Returns the precision to which PyTorch rounds operands in this kind of baseline, and whether the
-// task's math mode permits that precision. For a user's callable, the precision is unknown.
+// task's math mode permits this rounding. For a user's callable, the precision is unknown.
 BaselineAccuracy class_of(BaselineKind kind, const Task& task);
 // True if cuDNN may round operands to TF32, because the task has float32 convolutions or recurrent
-// layers. Otherwise, the baselines "eager-fp32" and "eager" are equal.
+// layers. For any other task, the baselines "eager-fp32" and "eager" are equal.
 bool has_cudnn_tf32(const Task& task);
 
-// True if candidates compete with this baseline: the math mode permits its precision, or its
-// results are within the candidates' tolerance. If the precision is missing (records of older
-// versions), every baseline competes, except "eager-tf32" in math mode fp32.
+// True if candidates compete with this baseline: the math mode permits the baseline's precision, or
+// the baseline's results are within the candidates' tolerance. If a record of an older version
+// lacks the precision, every baseline competes, except "eager-tf32" in math mode fp32.
 bool in_math_mode(BaselineKind kind, const BaselineAccuracy& accuracy, MathMode mode);
 bool in_math_mode(const BaselineTime& time, MathMode mode);
-// Merges the accuracy at another shape into `to`. The worse result counts: failed is worse than
-// unknown, and unknown is worse than passed.
+// Merges the accuracy at another shape into `to`. The worse result counts; the order from worst to
+// best is failed, unknown, passed.
 void keep_worse(BaselineAccuracy& to, const BaselineAccuracy& from);
-// Text for a table: "fp32, 0.31 of the accepted error" or "tf32 convolutions: fails this task's
-// tolerance".
+// Returns text for a table: "fp32, 0.31 of the accepted error" or "tf32 convolutions: fails this
+// task's tolerance".
 std::string accuracy_text(const BaselineAccuracy& accuracy);
-// Returns the fastest baseline that in_math_mode() accepts. Returns null if no such baseline has a
-// time.
+// Returns the fastest baseline that in_math_mode() accepts, or null if no such baseline has a time.
 const BaselineTime* best_baseline(const std::vector<BaselineTime>& times, MathMode mode);
 
-// Cached baseline times, scaled to the present speed of the GPU. If the speed has changed too much
+// Cached baseline times, scaled to the present speed of the GPU. If the speed has changed too much,
 // or the same control kernels were not timed again, `times` is empty, and `why` gives the reason.
 struct CarriedOver {
   std::vector<BaselineTime> times;
-  double ratio = 1;  // control kernels' present times / recorded times
+  double ratio = 1;  // present times of the control kernels / their recorded times
   std::string why;
 };
 CarriedOver carried_over(const BaselineRecord& record, const std::vector<ControlTime>& now);

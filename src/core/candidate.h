@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Candidate: a kernel program proposed for a task, with its parent and the edit that produced it.
-// Edit: the change from the parent, in words and as parameters of a recipe (a kernel template).
-// Event: one entry of a run's journal.
+// Candidate: a kernel program proposed for a task, with its parent program and the edit of the
+// parent. Edit: the change from the parent program, in words and as parameters of a recipe (a
+// kernel template). Event: one entry of a run's journal.
 //
-// Contract: a run numbers its candidates "c1", "c2", and so on. `params` is empty if no recipe
+// Contract: a run numbers its candidates "c1", "c2", and so on. Edit::params is empty if no recipe
 // produced the program.
 //
 // Example: Event{7, EventType::evaluated, 1, {{"candidate", "c2"}, {"verdict", to_json(v)}}}
@@ -18,18 +18,18 @@
 
 namespace cutegen {
 
-// An algebraic rewrite of the task's graph (recipes/algebra/rewrites.h). The recipe applied it, or
-// offers it for the user to choose.
+// An algebraic rewrite of the task's graph (recipes/algebra/rewrites.h). A recipe applied the
+// rewrite (`applied`), or the user may choose it.
 struct Rewrite {
   std::string rule;    // "sum-of-product"
-  std::string effect;  // what the rewrite does, in one sentence
+  std::string effect;  // the rewrite's effect, in one sentence
   bool applied = true;
 };
 
 struct Edit {
   std::string summary;  // for example "vector width 1 -> 4"
   std::string rationale;
-  std::string origin;  // who proposed it: "recipe:elementwise", "user", or a model's name
+  std::string origin;  // who proposed the edit: "recipe:elementwise", "user", or a model
   Json params = Json::object();
   std::vector<Rewrite> rewrites = {};  // applied and offered rewrites
 };

@@ -2,10 +2,11 @@
 // Certificate: a program's speedups over its baselines, measured in fresh processes.
 //
 // Contract: all times are measured on a GPU, at the official shape (the sizes in the task file). If
-// the task has several weighted shapes, `modes` contains weighted geometric means, and `shapes`
-// contains the figures of each shape. Each round times a short block of runs of the program and of
-// every baseline, in random order. Each ratio is the median over the rounds of all processes, with
-// its 95% interval. core/time_mode.h explains the modes. JSON form: schema cutegen.certificate.v1.
+// the task has several weighted shapes, `modes` contains weighted geometric means over the shapes,
+// and `shapes` contains the figures of each shape. Each round times a short block of runs of the
+// program and of every baseline, in random order. Each ratio (baseline time / program time) is the
+// median over the rounds of all processes, with a 95% interval. The file core/time_mode.h explains
+// the modes. JSON form: schema cutegen.certificate.v1.
 //
 // Example: for (const CertifiedMode& m : c.modes) for (const PairedRatio& p : m.against) use(p);
 #pragma once
@@ -29,7 +30,7 @@ struct CertifiedShape {
   std::vector<CertifiedMode> modes = {};
 };
 
-// A baseline that the program was timed against, and its accuracy.
+// A baseline against which the evaluator timed the program, and the baseline's accuracy.
 struct CertifiedBaseline {
   std::string kind;
   BaselineAccuracy accuracy;
@@ -41,7 +42,7 @@ struct Certificate {
   double floor_ns = 0;
   std::string bound_by;
   int processes = 0;
-  // largest relative difference between the ratios of two processes, in mode cold
+  // largest relative difference between two processes' ratios in mode cold
   double apart = 0;
   std::vector<CertifiedMode> modes;
   std::vector<std::string> missing;  // why a baseline or a mode is missing: "compile-max: ..."
@@ -49,15 +50,15 @@ struct Certificate {
   Nanoseconds elapsed{0};
   std::vector<CertifiedShape> shapes = {};        // empty if only the official shape was timed
   std::vector<CertifiedBaseline> baselines = {};  // the baselines that ran
-  std::string cudnn = {};                         // "9.10.2"; empty if unknown
-  // The SM clock during the program's timed runs, read in every block of runs: the median and the
-  // minimum of the blocks' medians.
+  std::string cudnn = {};                         // version "9.10.2"; empty if unknown
+  // Median and minimum SM clock over the blocks of the program's timed runs; each block contributes
+  // its median clock.
   std::optional<double> sm_clock_hz = {}, sm_clock_least_hz = {};
-  std::optional<double> memory_clock_hz = {};  // read after the last block of runs
+  std::optional<double> memory_clock_hz = {};  // memory clock after the last block of runs
 };
 
 const BaselineAccuracy* accuracy_of(const Certificate& certificate, const std::string& kind);
-// Returns the ratio against the fastest baseline in this mode. Returns null without baselines.
+// Returns the ratio for the fastest baseline in this mode, or null if there are no baselines.
 const PairedRatio* hardest(const CertifiedMode& mode);
 void fields(Fields& v, Certificate& certificate);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers for the parser of plan.json: they read arrays of objects and add places to errors.
+// Helpers for the parser of plan.json: functions that read arrays of objects and add places to
+// errors.
 //
-// Contract: every error names a JSON pointer. Only the module core includes this file. All other
-// JSON is parsed with base/fields.h.
+// Contract: every error names a JSON pointer. Only src/core includes this file. For all other JSON,
+// cutegen uses base/fields.h.
 //
 // Example: CG_TRY(auto steps, codec::list<Step>(r, "steps", kMaxSteps, step_from));
 #pragma once
@@ -16,14 +17,14 @@
 
 namespace cutegen::codec {
 
-// If the result is an error without a place, sets its place to `where`.
+// If the result is an error without a place, sets the error's place to `where`.
 template <class T>
 Result<T> at(Result<T> result, const std::string& where) {
   if (!result && result.error().where.empty()) result.error().where = where;
   return result;
 }
 
-// Parses an array of at most `limit` elements. Calls f(element, where), which returns Result<T>,
+// Parses an array of at most `limit` elements: calls f(element, where), which returns Result<T>,
 // for each element.
 template <class T, class F>
 Result<std::vector<T>> list(ObjectReader& r, const std::string& key, size_t limit, F f) {

@@ -2,7 +2,7 @@
 // EventType: the type of each event in a run's journal.
 //
 // Contract: docs/journal.md describes every type and its data. The names must not change, because
-// journals store them as text. parse_event_type() returns nullopt for an unknown name.
+// journals store them as text. For an unknown name, parse_event_type() returns nullopt.
 //
 // Example: to_string(EventType::tool_called) == "tool_called";
 #pragma once

@@ -4,8 +4,8 @@
 //
 // Grammar: numbers, symbols, + - * / % (C semantics on int64), comparison, ?:, parentheses,
 // ceil_div min max, dim(t,i) size(t) stride(t,i) attr(name) arg(name) k(name) occupancy(kernel),
-// gpu.sms. An axis is an integer literal; -1 is the last axis. attr, arg and literals such as 1e-5
-// may be floating point, but grid, block, cluster and buffer sizes must be integers.
+// gpu.sms. An axis is an integer literal; -1 is the last axis. The values of attr, arg and literals
+// such as 1e-5 may be floating point, but grid, block, cluster and buffer sizes must be integers.
 // Contract: parse errors name the column. Overflow and division by zero are errors. Limits: 4 KB of
 // text, 64 nested parentheses or calls, syntax trees of depth 256.
 //
@@ -25,8 +25,8 @@ namespace cutegen {
 
 using Number = std::variant<int64_t, double>;
 
-// Supplies the values of names during evaluation. If a name has no value, the call returns a user
-// error that gives the reason.
+// Supplies the values of names during evaluation. For a name without a value, each function returns
+// a user error that gives the reason.
 class Scope {
  public:
   virtual ~Scope() = default;
@@ -47,14 +47,14 @@ class Expr {
   Expr() : Expr(0) {}
   explicit Expr(int64_t constant);
   static Result<Expr> parse(const std::string& text);
-  // Converts a JSON number or string. Errors have the place `where`.
+  // Converts a JSON number or string to an expression. Errors have the place `where`.
   static Result<Expr> from_json(const Json& json, const std::string& where);
-  Json json() const;  // the expression as number or text; "7" becomes 7
+  Json json() const;  // the expression as a JSON number or string
 
   Result<Number> evaluate(const Scope& scope) const;
-  Result<int64_t> integer(const Scope& scope) const;  // an error if the value is floating point
-  // Returns all names in the expression, each once. Symbols are as written ("M", "gpu.sms"); other
-  // names have a prefix: "tensor:x", "attr:eps", "arg:p", "k:cg_smem", "occupancy:gemm".
+  Result<int64_t> integer(const Scope& scope) const;  // error if the value is floating point
+  // Returns every name in the expression once: a symbol as written ("M", "gpu.sms"), any other name
+  // with a prefix ("tensor:x", "attr:eps", "arg:p", "k:cg_smem", "occupancy:gemm").
   std::vector<std::string> mentions() const;
   const std::string& text() const { return text_; }
   const Node& root() const { return *root_; }

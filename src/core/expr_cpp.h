@@ -2,10 +2,10 @@
 // Converts an expression of a plan to C++ text for exported programs.
 //
 // Contract: if the expression has a value, the C++ text evaluates to the same value (int64_t or
-// double). The generated code must define the functions it uses: over(a, b), rest(a, b),
-// ceil_over(a, b), least(a, b) and most(a, b). over, rest and ceil_over must return 0 for a
-// division by zero. The caller's function `leaf` returns the C++ text of a symbol, a size or a
-// scalar, or an error.
+// double). The exported program must define the functions that the C++ text may call: over(a, b),
+// rest(a, b), ceil_over(a, b), least(a, b) and most(a, b). The functions over, rest and ceil_over
+// must return 0 for a division by zero. The caller's function `leaf` returns the C++ text of a
+// symbol, a tensor size or a scalar, or returns an error.
 //
 // Example: cpp_text(Expr::parse("ceil_div(n,128)").value(), leaf)  // "ceil_over(s_n,
 // INT64_C(128))"
@@ -27,7 +27,7 @@ struct ExprLeaf {
 using LeafText = std::function<Result<std::string>(const ExprLeaf&)>;
 
 Result<std::string> cpp_text(const Expr& expression, const LeafText& leaf);
-// Returns true and sets `out` if the whole expression is a single leaf.
+// If the whole expression is a single symbol, size or scalar, sets `out` and returns true.
 bool is_leaf(const Expr& expression, ExprLeaf& out);
 
 }  // namespace cutegen

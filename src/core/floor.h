@@ -2,10 +2,12 @@
 // The floor of a task on a GPU (the least time of any correct kernel), and the texts that show it.
 //
 // Contract: work_of() returns the least bytes that a program must move at a shape, and the FLOPs.
-// It divides the FLOPs among the classes of operators in the same proportions as at the official
-// shape (the sizes in the task file). If the task has no graph, all FLOPs count as matrix products,
-// because these take the least time. floor_of() returns the roofline() of this work. The texts say
-// which figure is a bound and which is an estimate. All reports and prompts use these texts.
+// At every shape, work_of() divides the FLOPs among the classes of operators in the same
+// proportions as at the official shape (the sizes in the task file). If the task has no graph, all
+// FLOPs count as matrix products, because matrix products take the least time. The function
+// floor_of() returns the roofline() of the result of work_of(). The texts of floor_text() and
+// roofline_text(), which all reports and prompts use, say which figure is a bound and which figure
+// is an estimate.
 //
 // Example: Roofline r = floor_of(*find_gpu("h200"), task);
 //          std::string line = floor_text(r.floor_ns, r.reachable_ns, r.bound_by);
@@ -19,18 +21,18 @@ namespace cutegen {
 Work work_of(const Task& task, const ShapeCase& shape);
 Roofline floor_of(const GpuSpec& gpu, const Task& task, const ShapeCase& shape);
 // Returns the floor of the whole task. If the task has several timed shapes, the times are weighted
-// geometric means, and `bound_by` refers to the official shape.
+// geometric means over the shapes, and `bound_by` refers to the official shape.
 Roofline floor_of(const GpuSpec& gpu, const Task& task);
 
 // Returns the total size of the outputs and of the tensors that the reference mutates.
 Bytes written_bytes(const Task& task, const ShapeCase& shape);
 
 // Returns a text such as "213 us (least traffic at the nominal bandwidth): no kernel is faster;
-// reachable 245 us (a copy's bandwidth)". Runs of older versions have no reachable bound; for these
-// runs, the text shows the roofline and says so.
+// reachable 245 us (a copy's bandwidth)". For a run of an older version, which recorded no
+// reachable time, the text shows the roofline and says so.
 std::string floor_text(double floor_ns, double reachable_ns, RooflineBound bound_by);
 // Returns a text such as "2.05 ms (bound by compute), an estimate for the operations as written;
-// algebraic rewrites can beat it". Empty if roofline_ns is 0 (unknown).
+// algebraic rewrites can beat it". Returns an empty text if roofline_ns is 0 (unknown).
 std::string roofline_text(double roofline_ns, RooflineBound bound_by);
 
 }  // namespace cutegen

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the line and column of a JSON pointer: "plan.json#/steps/0/grid" becomes "plan.json:12:7".
 //
-// Contract: place_of returns the line and column, counted from 1, of the value at a JSON pointer
-// ("" is the whole text). If only the last key of the pointer is missing, place_of returns the
-// place of the enclosing object. If an earlier key is missing, it returns nullopt. For invalid
-// JSON, it returns an arbitrary place or nullopt. It neither throws nor recurses.
+// Contract: place_of() returns the line and column, counted from 1, of the value at a JSON pointer
+// ("" is the whole text). If the text lacks only the last key of the pointer, place_of() returns
+// the place of the enclosing object. If the text lacks an earlier key, place_of() returns nullopt.
+// For invalid JSON, place_of() returns an arbitrary place or nullopt. The function place_of()
+// neither throws nor recurses.
 //
 // Example: print(with_place(error, text).text());  // "plan.json:12:7: error: ..."
 #pragma once
@@ -19,8 +20,8 @@
 namespace cutegen {
 
 std::optional<std::pair<int, int>> place_of(std::string_view text, std::string_view pointer);
-// Changes the error's `where` from "NAME#POINTER" to "NAME:LINE:COL". Returns other errors
-// unchanged.
+// Changes the error's `where` from "NAME#POINTER" to "NAME:LINE:COL". Returns an error with any
+// other `where` unchanged.
 Error with_place(Error error, std::string_view text);
 
 }  // namespace cutegen

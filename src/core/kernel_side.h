@@ -2,8 +2,8 @@
 // KernelSide: the side file of a task that is a CUDA kernel (NAME.toml beside NAME.cu).
 //
 // Contract: read_kernel_side() reads the keys `reference` (the PyTorch module's file) and
-// `[kernel]` (the launch), and writes the launch as plan.json. The torch worker reads the other
-// keys. Errors name a line of the side file.
+// `[kernel]` (the launch), and converts the launch to plan.json. The torch worker reads the other
+// keys of the side file. Errors name a line of the side file.
 //
 // Example:
 //   CG_TRY(KernelSide side, read_kernel_side("norm.cu")); parse_plan(side.plan.dump());
@@ -24,20 +24,20 @@ struct KernelSide {
   Json plan;                                  // plan.json with one step, the kernel's launch
   std::map<std::string, std::string> places;  // "line:column" of each JSON pointer
   // Name of the host function that launches the kernel, or empty. With a launcher, `launcher_args`
-  // contains the function's arguments, and the plan omits what the function sets. If
+  // has the function's arguments, and the plan omits the fields that the function sets. If
   // `launcher_args` is null, each parameter receives the tensor of the same name.
   std::string launcher;
   Json launcher_args;
-  // Source places of the parts of the plan that come from the launcher: JSON pointer in the plan ->
-  // "norm.cu:7:3".
+  // For each field of the plan that comes from the launcher: JSON pointer in the plan -> the place
+  // in the source, "norm.cu:7:3".
   std::map<std::string, std::string> source_places;
 
   std::string kernel() const;  // name of the kernel
   // Converts a JSON pointer in the plan ("/steps/0/grid") to a place in the side file
-  // ("norm.toml:7:3"), or in the source if the value comes from the launcher. If there is no such
-  // place, returns the place of the nearest enclosing object.
+  // ("norm.toml:7:3"), or in the source if the value comes from the launcher. For a pointer without
+  // a place, returns the place of the nearest enclosing object.
   std::string place(std::string pointer) const;
-  // Replaces the error's place in the plan by the place in the side file.
+  // Replaces an error's place in the plan by the place in the side file or in the source.
   Error placed(Error error) const;
 };
 

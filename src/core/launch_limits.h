@@ -2,8 +2,8 @@
 // Checks a launch against the limits of its GPU before anything runs.
 //
 // Contract: if a launch exceeds a limit, check_launch() returns a user error that names the limit,
-// the value and the place in the plan. It does not check registers, because only the device has the
-// kernel's register count; the device checks this limit later.
+// the value and the place in the plan. The device itself checks registers later, because only the
+// device knows the kernel's register count.
 //
 // Example: CG_CHECK(check_launch(launch, entry, device, "plan.json#/steps/0"));
 #pragma once
@@ -14,10 +14,10 @@ namespace cutegen {
 
 Result<void> check_launch(const Launch& launch, const EntryFacts& entry, const DeviceFacts& device,
                           const std::string& where);
-// Returns how many blocks of this launch fit on one SM, limited by threads and shared memory.
+// Returns how many blocks of the launch fit on one SM, by blocks, threads and shared memory.
 int64_t resident_blocks(const Launch& launch, const EntryFacts& entry, const DeviceFacts& device);
 
 inline constexpr int64_t kReservedSharedBytes =
-    1024;  // CUDA reserves these bytes per block on sm_80 and newer
+    1024;  // shared memory that CUDA reserves per block on sm_80 and newer
 
 }  // namespace cutegen

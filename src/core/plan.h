@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plan: the launches of a kernel program's device code, read from plan.json (version 1).
 //
-// Contract: parse_plan accepts exactly the schema schemas/plan.v1.json. An error gives the place
+// Contract: parse_plan() accepts exactly the schema schemas/plan.v1.json. An error gives the place
 // ("plan.json#/steps/0/grid") and the remedy. If the plan uses a reserved field, the error names
-// this field. check_plan checks a plan's tensor names, attributes and axes against the task.
-// Neither function reads the device code.
+// this field. The function check_plan() compares a plan's tensor names, attributes and axes with
+// the task. Neither parse_plan() nor check_plan() reads the device code.
 //
 // Example: CG_TRY(Plan p, parse_plan(text)); CG_CHECK(check_plan(p, task));
 #pragma once
@@ -25,12 +25,12 @@ struct ScratchSpec {
   std::string name;
   DType dtype = DType::u8;
   std::vector<Expr> shape;
-  bool zero = false;          // fill with zeros in every timed run; false: with a pattern
+  bool zero = false;          // in every timed run, fill with zeros; false: with a pattern
   bool weights_life = false;  // "life": "weights"
 };
 
-// The pixel box of a tensor map in im2col mode. Each list has one entry per spatial dim: per dim
-// except the first (channels) and the last (images). If `steps` is empty, all steps are 1.
+// The pixel box of a tensor map in im2col mode. Each list has one entry for every dimension except
+// the first (channels) and the last (images). If `steps` is empty, all steps are 1.
 struct Im2colSpec {
   std::vector<Expr> lower, upper, steps;
 };
@@ -38,37 +38,37 @@ struct Im2colSpec {
 struct TensorMapSpec {
   std::string name, tensor, spec;  // spec: name of the kernel's cutegen::tma_spec constant
   std::vector<Expr> dims, strides;
-  std::optional<Im2colSpec> im2col;  // if not set: tile mode
+  std::optional<Im2colSpec> im2col;  // not set: the map is in tile mode
 };
 
 struct ArgSpec {
   enum class Kind { map, tensor, i32, u32, i64, f32, f64 } kind = Kind::tensor;
-  std::string name;  // map, tensor: name of the tensor map or tensor
-  Expr value;        // scalar kinds: the value
+  std::string name;  // for map and tensor: the name of the tensor map or tensor
+  Expr value;        // for scalar kinds: the value
 };
 
 struct Step {
-  std::string id;  // if omitted: "s0", "s1", ... in steps; "p0", ... in prepare
+  std::string id;  // default: "s0", "s1", ... in `steps`; "p0", ... in `prepare`
   std::optional<Expr> when;
   bool is_fill = false;
-  // The fields up to `args` are set only if the step is a kernel launch.
+  // The fields from `kernel` to `args` are set only if the step is a kernel launch.
   std::string kernel;
   std::array<Expr, 3> grid{Expr(1), Expr(1), Expr(1)}, block{Expr(1), Expr(1), Expr(1)},
       cluster{Expr(1), Expr(1), Expr(1)};
   Expr shared_bytes;
   bool cooperative = false, pdl = false;
   std::vector<ArgSpec> args;
-  // These two fields are set only if the step is a fill.
+  // `fill_tensor` and `fill_value` are set only if the step is a fill.
   std::string fill_tensor;
   double fill_value = 0;
 };
 
-// The dialect of the sources: CUDA with CuTe's headers, or plain CUDA.
+// The language of the sources: CUDA with CuTe's headers, or plain CUDA.
 enum class Dialect { cute, cuda };
 Names<Dialect> enum_names(Dialect);
 std::optional<Dialect> parse_dialect(std::string_view name);
 
-// The most source files of a program.
+// The largest number of source files in a program.
 inline constexpr size_t kMostSources = 256;
 
 struct Plan {
@@ -87,7 +87,7 @@ struct Plan {
 Names<ArgSpec::Kind> enum_names(ArgSpec::Kind);
 Result<Plan> parse_plan(const std::string& text, const std::string& name = "plan.json");
 Result<Plan> plan_from_json(const Json& json, const std::string& name = "plan.json");
-Json to_json(const Plan& plan);  // canonical: fixed order of fields, no defaults
+Json to_json(const Plan& plan);  // canonical JSON: fixed order of fields, no defaults
 // Returns every error of the plan for this task. Each error is one line with place and remedy.
 std::vector<Error> check_plan(const Plan& plan, const Task& task);
 // Returns an error at `where` unless the name is a plain file name (no folder) that ends in .cu.

@@ -2,10 +2,10 @@
 // PlanScope: supplies the values of the names in a plan's expressions, for one shape and one
 // device.
 //
-// Contract: the constructor evaluates all symbols in order. If a symbol needs a constant of a
-// module that is not compiled yet, it has no value; an expression that uses this symbol is an
-// error. The constructor's arguments must outlive the scope. Only the module core includes this
-// file.
+// Contract: the constructor evaluates all symbols of the plan in order. A symbol has no value if it
+// needs a constant of a module that is not compiled yet. An expression that uses a symbol without a
+// value is an error. The constructor's arguments must outlive the PlanScope. Only src/core includes
+// this file.
 //
 // Example: PlanScope scope({plan, task, shape, device}, nullptr); scope.tensor("w");
 #pragma once
@@ -27,7 +27,7 @@ struct PlanContext {
 
 class PlanScope final : public Scope {
  public:
-  // facts: the compiled modules' facts; null before compilation.
+  // facts: the facts about the compiled modules; null before compilation.
   PlanScope(PlanContext context, const std::vector<ModuleFacts>* facts);
 
   Result<Number> symbol(const std::string& name) const override;
@@ -39,10 +39,10 @@ class PlanScope final : public Scope {
   Result<int64_t> module_constant(const std::string& name) const override;
   Result<int64_t> occupancy(const std::string& kernel) const override;
 
-  // Converts a short name from the plan's `bind` to the task's tensor name. Returns other names
-  // unchanged.
+  // Converts a short name from the plan's `bind` to the task's tensor name, and returns any other
+  // name unchanged.
   std::string task_name(const std::string& name) const;
-  // Text for error messages with the values in an expression: "M=7, K=9".
+  // Returns the values of the names in an expression, for error messages: "M=7, K=9".
   std::string values_of(const Expr& e) const;
 
  private:

@@ -3,9 +3,9 @@
 //
 // Contract: every figure has an `Origin`: measured, modelled, and so on. Counters are for the whole
 // grid. If the simulator ran only a sample of the CTAs, the counters are estimates, and
-// sample_error is half their 95% interval as a share of the total. docs/profile.md lists the
-// counters' names. A profile measured on a GPU also contains the simulator's counters of the same
-// launches. JSON form: schema cutegen.profile.v1 (core/verdict.h).
+// sample_error is half of their 95% interval, divided by the total. The page docs/profile.md lists
+// the counters' names. A profile measured on a GPU also contains the simulator's counters of the
+// same launches. JSON form: schema cutegen.profile.v1 (core/verdict.h).
 //
 // Example: for (const KernelProfile& k : profile.kernels) print(k.diagnosis.summary);
 #pragma once
@@ -29,15 +29,15 @@ struct Figure {
 };
 
 struct LineProfile {
-  int line = 0;      // line number in the kernel's source; 0 if unknown
+  int line = 0;      // line number in the source of the kernel; 0 if unknown
   std::string text;  // the line's text without indentation
   std::map<std::string, double> counters;
 };
 
-// Names a cause of lost time, its place in the source, and the remedy.
+// Describes a cause of lost time, the cause's place in the source, and the remedy.
 struct ProfileRemark {
   std::string kind;  // the cause: "uncoalesced", "bank_conflicts", "occupancy", ...
-  int line = 0;      // 0 if the remark concerns the whole kernel
+  int line = 0;      // line number; 0 if the remark concerns the whole kernel
   std::string message;
   Origin origin = Origin::modelled;  // origin of the figures in `message`
 };
@@ -49,7 +49,7 @@ inline constexpr const char *dram = "dram", *l2 = "l2", *l1 = "l1", *shared = "s
                             *latency = "latency", *launch = "launch";
 }
 
-// Values of KernelProfile::limited_by: the resource that limits the CTAs per SM.
+// Values of KernelProfile::limited_by, which names the resource that limits the CTAs per SM.
 namespace cta_limit {
 inline constexpr const char *registers = "registers", *shared_memory = "shared memory",
                             *threads = "threads", *blocks = "blocks", *grid = "grid";
@@ -58,7 +58,7 @@ inline constexpr const char *registers = "registers", *shared_memory = "shared m
 enum class Bound { unknown, memory, compute, balanced, latency };
 Names<Bound> enum_names(Bound);
 
-// Names the limit of a kernel, with the figures that show it.
+// Names the hardware unit that limits a kernel, with the figures that show this limit.
 struct Diagnosis {
   Bound bound = Bound::unknown;
   std::string unit;  // the busiest unit: gpu_unit::dram, "fma", "issue", ...
@@ -72,26 +72,26 @@ struct KernelProfile {
   std::string kernel;
   Origin origin = Origin::modelled;
   double time_ns = 0;
-  std::string bound_by;                    // the limiting unit: gpu_unit::dram, "issue", ...
+  std::string bound_by;                    // limiting unit: gpu_unit::dram, "issue", ...
   std::map<std::string, double> counters;  // "warp_instructions", "global_load_sectors", ...
-  double sampled_share = 1;                // share of the grid's CTAs that were run
+  double sampled_share = 1;                // CTAs that the simulator ran / CTAs of the grid
   double sample_error = 0;
   std::string limited_by;          // cta_limit::registers, ...
-  std::vector<LineProfile> lines;  // the costliest lines first
+  std::vector<LineProfile> lines;  // source lines, the costliest first
   std::vector<ProfileRemark> remarks;
   Diagnosis diagnosis;
-  // If `counters` come from a GPU: the simulator's counters of the same launch.
+  // If `counters` come from a GPU, `modelled` has the simulator's counters of the same launch.
   std::map<std::string, double> modelled = {};
 };
 
-// The source of a profile's counters. resources: no counters, only the register and memory use that
-// ptxas reports. tool: a profiler of the GPU's vendor.
+// The source of a profile's counters. `resources`: no counters, only the register and memory use
+// that ptxas reports. `tool`: a profiler of the GPU's vendor.
 struct CounterSource {
   enum class Kind { unknown, simulator, resources, tool };
   Kind kind = Kind::unknown;
   std::string tool = {};  // "ncu 2025.3.1.0"
 
-  // Returns "simulator", "resources" or the tool's name. Empty if the source is unknown.
+  // Returns "simulator", "resources", the tool's name, or an empty text if the source is unknown.
   std::string text() const;
   static CounterSource from(const std::string& text);
 };

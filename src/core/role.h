@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names in a strategy's requests to a proposer: which role shall answer (a model in that role,
-// or a recipe), and for which purpose.
+// The names in a strategy's request to a proposer: the role that answers (a recipe, or a language
+// model in this role), and the purpose of the answer.
 //
-// Contract: the names must not change, because journals and prompts contain them. `recipe` fills an
-// expert kernel's template without a model. `tester` proposes tests (core/test_case.h). `profiler`
-// explains a profile in words. The name of `none` is the empty text.
+// Contract: the names must not change, because journals and prompts contain them. The role `recipe`
+// fills in an expert kernel's template without a model. The role `tester` proposes tests
+// (core/test_case.h). The role `profiler` explains a profile in words. The value `none` has an
+// empty name.
 //
 // Example: Ask{Role::coder, {{"purpose", to_string(Purpose::first)}}}
 #pragma once
@@ -22,7 +23,7 @@ enum class Stage { none, structure, detail };
 Names<Role> enum_names(Role);
 Names<Purpose> enum_names(Purpose);
 Names<Stage> enum_names(Stage);
-// The parsers return a user error for an unknown name.
+// For an unknown name, parse_role(), parse_purpose() and parse_stage() return a user error.
 Result<Role> parse_role(const std::string& name, const std::string& where);
 Result<Purpose> parse_purpose(const std::string& name, const std::string& where);
 Result<Stage> parse_stage(const std::string& name, const std::string& where);

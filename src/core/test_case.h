@@ -2,11 +2,11 @@
 // TestCase: a test that a model in the role tester proposes: sizes, ranges of input values, and
 // edge values.
 //
-// Contract: the evaluator runs test cases in addition to its own tests. check_test_cases() accepts
-// untrusted cases. It refuses too many cases, unknown names, sizes that are not positive, and
-// ranges that are empty, not finite or outside the input's dtype. The error has the place and the
-// remedy. The evaluator skips a case that takes more work than the evaluator's own tests, or on
-// which the reference fails.
+// Contract: the evaluator runs test cases in addition to its own tests. Test cases are untrusted
+// data. The function check_test_cases() refuses too many cases, unknown names, sizes that are not
+// positive, and ranges that are empty, not finite or outside the input's dtype. An error names the
+// place and the remedy. The evaluator skips a case that takes more work than the evaluator's own
+// tests, or on which the reference fails.
 //
 // Example: {"name": "one row", "sizes": {"tokens": 1},
 //           "values": {"x": {"low": -4, "high": 4, "edges": [0]}}, "why": "a single block"}
@@ -23,7 +23,7 @@ namespace cutegen {
 
 struct Task;
 
-// Values are uniform from low to high. About one value in sixteen comes from `edges` instead.
+// Values are uniform from `low` to `high`, but about one value in sixteen comes from `edges`.
 struct ValueRange {
   double low = 0, high = 0;
   std::vector<double> edges;
@@ -32,9 +32,9 @@ struct ValueRange {
 
 struct TestCase {
   std::string name;
-  // Values for constants of the task. The other constants keep their values.
+  // Values for some constants of the task; all other constants keep their values.
   std::vector<std::pair<std::string, int64_t>> sizes;
-  std::map<std::string, ValueRange> values;  // by the name of a floating-point input
+  std::map<std::string, ValueRange> values;  // ranges by the name of a floating-point input
   std::string why;
   bool operator==(const TestCase&) const = default;
 };
@@ -43,7 +43,8 @@ inline constexpr size_t kMostTestCases = 6, kMostEdges = 4;
 
 void fields(Fields& v, ValueRange& range);
 void fields(Fields& v, TestCase& test);
-// Return the names of the sizes that a test may set, and of the inputs whose values it may set.
+// These functions return the names of the sizes that a test may set, and of the inputs for whose
+// values a test may set ranges.
 std::vector<std::string> sizes_to_test(const Task& task);
 std::vector<std::string> inputs_to_test(const Task& task);
 Result<void> check_test_cases(const std::vector<TestCase>& tests, const Task& task);

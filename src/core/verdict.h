@@ -3,7 +3,7 @@
 // short text form of the verdict for a model or a user.
 //
 // Contract: a verdict has one `Status`. Every time has an `Origin`: measured, modelled, and so on.
-// The JSON form has a version, and tests compare it with golden files.
+// The JSON form has a version, and tests compare the JSON with golden files.
 //
 // Example: if (v.status == Status::correct && v.timing) use(v.timing->time_ns);
 #pragma once
@@ -24,8 +24,8 @@ namespace cutegen {
 enum class Status { correct, failed, rejected, unsupported, aborted };
 enum class Rung { lint, compile, audit, load, correctness, timing, profile };
 enum class RungResult { passed, failed, skipped };
-// The limits of an output's error: per element, on the root mean square, on the mean (bias), and
-// the user's limits (--rtol, --atol).
+// The limits on an output's errors: on each element, on the root mean square, on the mean (bias),
+// and the user's limits (--rtol, --atol).
 enum class Gate { element, rms, bias, user };
 
 struct RungReport {
@@ -40,9 +40,9 @@ struct Mismatch {
   std::string shape, family, output;
   int64_t elements = 0, wrong = 0, nan = 0, unwritten = 0;
   std::vector<std::vector<int64_t>> first;  // coordinates of at most 5 wrong elements
-  std::string pattern;                      // where the wrong elements are: "last tile", ...
-  // Gate::element: the largest error / tolerance. Else the RMS or the bias of the errors / its
-  // limit.
+  std::string pattern;                      // position of the wrong elements: "last tile", ...
+  // For Gate::element, the largest ratio error / tolerance; for another gate, the RMS or the bias
+  // of the errors / its limit.
   double worst_ratio = 0;
   Gate gate = Gate::element;  // the limit that the output exceeds
 };
@@ -51,26 +51,26 @@ struct Feedback {
   std::string headline;  // the first error, in one line
   std::string detail;    // at most 1.5 KB: compiler errors, lint findings, mismatches
   std::vector<Mismatch> mismatches;
-  std::string bottleneck;  // what limits the program's speed; empty without a profile
+  std::string bottleneck;  // the limit on the program's speed; empty without a profile
   std::string resources;   // registers and spills per kernel; empty without an audit
 };
 
 inline constexpr const char* kIncumbent = "incumbent";  // the best program of the run so far
 
-// The speedup of this program over another one. The evaluator runs both alternately, in random
-// order, on one device.
+// The speedup of this program over another program. The evaluator runs the two programs
+// alternately, in random order, on one device.
 struct PairedRatio {
   std::string against;     // kIncumbent, or the name of a baseline
   std::string program_id;  // the other program's id; empty for a baseline
   // The other program's time divided by this program's time: the median over the pairs of runs,
-  // with its 95% interval. Above 1, this program is faster.
+  // with its 95% interval. A speedup above 1 means that this program is faster.
   double speedup = 1, low = 1, high = 1;
   double other_ns = 0;  // the other program's median time
   int pairs = 0;
   std::string stopped;  // why the evaluator stopped timing pairs: "slower", "precise", "enough"
 };
 
-// The times at one shape, if the task has several weighted shapes.
+// The times at one shape of a task with several weighted shapes.
 struct ShapeTiming {
   std::string shape;
   double weight = 1, time_ns = 0, floor_ns = 0;
@@ -78,8 +78,8 @@ struct ShapeTiming {
   std::vector<PairedRatio> paired = {};
 };
 
-// Compares the runner's reported times with the evaluator's own clock. The evaluator subtracts the
-// overhead of empty runs from both times.
+// Compares the times that the runner reports (claimed_ns) with the evaluator's own clock (seen_ns).
+// The evaluator subtracts the time of empty runs from claimed_ns and seen_ns.
 struct ClockCheck {
   double claimed_ns = 0, seen_ns = 0;  // sums over all timed runs
   bool agrees = true;
@@ -89,8 +89,8 @@ struct Timing {
   Origin origin = Origin::modelled;
   std::string shape;
   double time_ns = 0;
-  double floor_ns = 0;      // no correct program is faster: least bytes / nominal bandwidth
-  double roofline_ns = 0;   // estimate for the operators as written; 0 if unknown
+  double floor_ns = 0;      // lower bound of any program's time: least bytes / bandwidth
+  double roofline_ns = 0;   // estimate for the task's operators as written; 0 if unknown
   double reachable_ns = 0;  // least bytes / bandwidth of a copy, plus one launch; 0 if unknown
   std::optional<double> low_ns, high_ns;  // 95% interval of time_ns
   std::string bound_by;
@@ -99,26 +99,26 @@ struct Timing {
   std::optional<double> sm_clock_hz, sm_clock_least_hz;
   std::vector<PairedRatio> paired;
   std::optional<ClockCheck> clock;
-  // Set if the task has several weighted shapes: the times at each shape. time_ns and paired then
-  // contain weighted geometric means over the shapes.
+  // The times at each shape of a task with several weighted shapes, for which time_ns and `paired`
+  // contain weighted geometric means.
   std::vector<ShapeTiming> shapes;
 };
 
 // The sandbox protection that was in effect while the candidate was compiled and run.
 struct SandboxGrade {
   Protection label = Protection::none;
-  std::map<std::string, bool> held;  // by protection: "namespaces", "seccomp", ...
+  std::map<std::string, bool> held;  // true: in effect; key: "namespaces", "seccomp", ...
 };
 
-// The result by the looser tolerance of public benchmarks, on the task's own input distribution. It
-// never changes the verdict.
+// The number of wrong elements by the looser tolerance of public benchmarks, on the task's own
+// input distribution. Compat never changes the verdict.
 struct Compat {
   std::string rule;  // "allclose 1e-4"
   int64_t elements = 0, wrong = 0;
 };
 
-// The error of one output as a whole, on the inputs that came nearest to the limit. Each element's
-// error is divided by its own scale.
+// The error of one output as a whole, on the inputs that came nearest to the limit. Before
+// averaging, cutegen divides each element's error by the element's scale.
 struct ErrorGate {
   std::string output, family, shape;
   double rms = 0, native_rms = 0, sequential_rms = 0, rms_limit = 0;
@@ -126,15 +126,15 @@ struct ErrorGate {
 };
 
 // The errors of the program's outputs and of the native reference (PyTorch in the task's dtypes)
-// against the float64 truth. Counts floating-point elements at the test shapes, on the task's own
-// input distribution.
+// against the float64 truth. The figures cover the floating-point outputs at the test shapes, on
+// the task's own input distribution.
 struct Accuracy {
   int64_t elements = 0;
   // The largest |value - truth| of the program's outputs, and of the native reference.
   double error = 0, native_error = 0;
   double largest = 0;  // the largest absolute value of the truth
-  double share = 0;    // the largest error / tolerance
-  // The RMS error and the bias that came nearest to their limits.
+  double share = 0;    // the largest ratio error / tolerance
+  // The outputs whose RMS error and whose bias came nearest to the limit.
   std::optional<ErrorGate> rms, bias;
 };
 
@@ -143,12 +143,9 @@ struct Verdict {
   std::string program_id, task_id, device;
   std::string gpu, driver;  // such as "NVIDIA H200" and "580.159.04"; empty on the simulator
   std::vector<std::string> build_ids;
-  // Version of the judging rules. 2 added sensitivity beyond kinks; 3: floors that no program
-  // beats, limits on whole outputs, math modes from dtypes; 5: a math mode per output, limits on
-  // whole sampled outputs, coverage by source place and opcode; 8: at the official shape, the
-  // simulator samples every kind of block.
+  // Version of the judging rules; verdicts of different versions are not comparable.
   int policy_version = 8;
-  std::string math_mode;  // the permitted rounding, from mode_text()
+  std::string math_mode;  // the task's math mode, from mode_text()
   std::vector<RungReport> rungs;
   Feedback feedback;
   std::optional<Timing> timing;
@@ -156,13 +153,13 @@ struct Verdict {
   std::optional<BinaryAudit> audit;
   SandboxGrade sandbox;
   std::vector<std::string> skipped;  // checks that did not run, with reasons
-  // Names the blocks at the official shape whose results the evaluator did not compare, or the
-  // reason if it compared no results. Empty if it compared results of every kind of block.
+  // The blocks at the official shape whose results the evaluator did not compare, or the reason if
+  // it compared no results; empty if it compared every kind of block.
   std::string official_not_compared;
   int sets_judged = 0;  // number of compared input sets, over all shapes and input distributions
   std::optional<Compat> compat;
   std::optional<Accuracy> accuracy;
-  std::vector<std::string> marks;  // reservations about this verdict, such as "task not admitted"
+  std::vector<std::string> marks;  // doubts about this verdict, such as "task not admitted"
   Nanoseconds elapsed{0};
 };
 
@@ -172,7 +169,7 @@ Names<Gate> enum_names(Gate);
 Result<Rung> rung_from(const std::string& name);
 int exit_code(Status status);
 void fields(Fields& v, Verdict& verdict);
-// Reads the status from a verdict's JSON form. Empty if the field is missing.
+// Reads the status from a verdict's JSON form. Returns nullopt if the JSON has no status.
 std::optional<Status> status_in(const Json& verdict);
 void fields(Fields& v, Profile& profile);
 void fields(Fields& v, PairedRatio& pair);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weighted shapes: computes one headline time for a task that the user runs at several sizes.
+// Weighted shapes: computes one time (the headline time) for a task that the user runs at several
+// sizes.
 //
 // Contract: the evaluator times a program at the official shape (the sizes in the task file) and at
 // every shape of the side file that has a positive weight. The headline time is the weighted
-// geometric mean. Each end of its interval is the weighted geometric mean of the shapes' ends. The
-// interval is exact if the errors are fully correlated, and too wide if they are independent. A
-// headline omits every baseline and mode that is missing at any shape.
+// geometric mean of the shapes' times. Each end of the headline time's interval is the weighted
+// geometric mean of the ends of the shapes' intervals. The headline time's interval is exact if the
+// shapes' errors are fully correlated, and too wide if the errors are independent. The headline
+// omits every baseline and timing mode that is missing at any shape.
 //
 // Example: Timing t = headline_of({{&task.official(), official_timing}, {&wide, wide_timing}});
 #pragma once
@@ -26,18 +28,18 @@ std::vector<const ShapeCase*> timed_shapes(const Task& task);
 struct Weighted {
   double weight = 1, value = 0;
 };
-// Returns 0 if a value is not positive, or if no weight is positive.
+// Returns the weighted geometric mean, or 0 if a value is not positive or no weight is positive.
 double geometric_mean(const std::vector<Weighted>& values);
 
 struct ShapeTimed {
   const ShapeCase* shape = nullptr;
   Timing timing;
 };
-// Returns the timing of a single shape, or the means over several shapes, with each shape's timing
-// in `shapes`.
+// Returns the timing of a single shape, or the means over several shapes with each shape's timing
+// in Timing::shapes.
 Timing headline_of(const std::vector<ShapeTimed>& timed);
 
-// Returns the modes in which all shapes were timed, with the means over the shapes.
+// Returns the timing modes that have figures for all shapes, with the means over the shapes.
 std::vector<CertifiedMode> headline_modes(const std::vector<CertifiedShape>& shapes);
 
 }  // namespace cutegen

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Structs with which the evaluator describes the buffers of a run to the runner.
 //
-// Contract: the JSON message carries the file descriptors of the buffers, in the order of its list.
-// The runner checks that every buffer lies inside the memory that it received.
+// Contract: the JSON message carries the buffers' file descriptors, in the order of the list of
+// buffers. The runner checks that every buffer lies inside the memory that the runner received.
 //
 // Example: CG_TRY(auto given, read_json<std::vector<RunBuffer>>(body["buffers"], "buffers#"));
 #pragma once
@@ -17,36 +17,36 @@ namespace cutegen::device {
 struct RunBuffer {
   std::string name;
   int64_t bytes = 0;
-  // Offset in the shared memory. -1: a large buffer of the simulator, which has no memory of its
-  // own.
+  // The buffer's offset in the shared memory. -1: a large buffer of the simulator, outside the
+  // shared memory.
   int64_t offset = -1;
   bool read_only = false;
   BufferContent content = BufferContent::data;
   // On a GPU, if not 0: the runner fills the buffer with repetitions of this many bytes at
   // `offset`.
   int64_t pattern_bytes = 0;
-  // Number of copies of a buffer with a pattern. Successive timed runs use successive copies.
+  // Number of copies of a buffer with a pattern, which successive timed runs use in turn.
   int copies = 1;
-  // On the simulator, if not 0: the runner fills the buffer by mapping this many bytes at `offset`
-  // repeatedly. Both numbers are multiples of the page size.
+  // On the simulator, if not 0: the runner maps this many bytes at `offset` repeatedly to fill the
+  // buffer. `offset` and `period_bytes` are multiples of the page size.
   int64_t period_bytes = 0;
 };
 
-// GPU memory that the evaluator owns and the runner maps, instead of copying it. The runner maps
-// inputs read-only.
+// GPU memory that the evaluator owns and the runner maps without copying. The runner maps inputs
+// read-only.
 struct SharedBuffer {
   std::string name;
   int64_t bytes = 0;
   int descriptor = -1;
-  int64_t mapped_bytes = 0, offset = 0;  // size of the mapped memory; where the buffer begins in it
+  int64_t mapped_bytes = 0, offset = 0;  // size of the mapped memory; the buffer's offset in it
   bool read_only = false;
-  // Number of copies of "y", named "y", "y#1", ... Successive timed runs use successive copies.
+  // Number of copies "y", "y#1", ... of the buffer, which successive timed runs use in turn.
   int copies = 1;
   std::string initial =
-      {};  // for a mutated tensor: the buffer from which it is initialised before each timed run
+      {};  // for a mutated tensor: name of the buffer with its values before each timed run
 };
 
-// A part of a buffer that the runner kept after a run. A `read` call copies this part into the
+// A part of a buffer that the runner kept after a run, and that a `read` call copies into the
 // shared memory.
 struct Probe {
   std::string buffer;

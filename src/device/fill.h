@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fills a buffer with one value of a dtype.
 //
-// Contract: fill_bytes() rounds the value to a floating-point dtype. An integer dtype must
-// represent the value exactly. Filling with zero also writes every page, even if the memory is a
-// fresh anonymous mapping.
+// Contract: for a floating-point dtype, fill_bytes() rounds the value. For an integer dtype that
+// cannot represent the value exactly, fill_bytes() returns an error. With the value zero,
+// fill_bytes() also writes every page, even if the memory is a fresh anonymous mapping.
 //
 // Example: CG_CHECK(fill_bytes(out, DType::f32, 1.0));
 #pragma once

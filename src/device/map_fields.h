@@ -3,8 +3,8 @@
 // of a tensor map in a launch argument.
 //
 // Contract: the description consists of int64 words: rank, sizes, strides in elements, then the
-// words of the constant `tma_spec` of the module, then the words for im2col mode (core/program.h).
-// If the `tma_spec` names a dimension that the tensor does not have, the result is a user error. An
+// words of the module's constant `tma_spec`, then the words for im2col mode (core/program.h). If
+// the `tma_spec` names a dimension that the tensor does not have, the result is a user error. An
 // unknown swizzle or element size gives an `unsupported` error.
 //
 // Example: CG_TRY(MapFields f, map_fields(arg.bytes, "step gemm"));
@@ -23,12 +23,12 @@ namespace cutegen::device {
 
 inline constexpr size_t kMostMapRank = 5;
 inline constexpr size_t kSpecWords =
-    15;  // version, rank, box[5], mode[5], bits, swizzle_b, swizzle_m
+    15;  // words: version, rank, box[5], mode[5], bits, swizzle_b, swizzle_m
 
 struct MapFields {
-  int type = 0;  // CUtensorMapDataType with the element's number of bits
+  int type = 0;  // a CUtensorMapDataType with as many bits as the element
   uint32_t rank = 0;
-  std::array<uint64_t, kMostMapRank> sizes{}, pitches{};  // in bytes; pitches[0] is unused
+  std::array<uint64_t, kMostMapRank> sizes{}, pitches{};  // pitches in bytes; pitches[0] is unused
   std::array<uint32_t, kMostMapRank> box{};
   std::array<uint32_t, kMostMapRank> steps{1, 1, 1, 1, 1};
   // In im2col mode, box[0] is the driver's channelsPerPixel and box[1] is pixelsPerColumn.

@@ -2,7 +2,8 @@
 // Checks the rules that a tensor map (a TMA descriptor) must satisfy on every device.
 //
 // Contract: if the map breaks a rule, checked_map() returns a user error that names the field.
-// Otherwise it returns the map as a `ptx::TensorMap`, the simulator's form (ptx/ops/tensor_map.h).
+// For a valid map, checked_map() returns the simulator's form, `ptx::TensorMap`
+// (ptx/ops/tensor_map.h).
 //
 // Example: CG_TRY(ptx::TensorMap map, checked_map(fields, address, "step gemm"));
 #pragma once

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages between the evaluator and the runner (schema cutegen.runner.v1).
 //
-// Contract: the evaluator sends a call, and the runner sends a reply. Both programs use the same
-// fields() function of the message. If a call fails, the reply is {"error": ...} (wire/channel.h).
-// Some calls carry file descriptors: `load` carries the memory with the texts of the modules,
-// `share` one descriptor per buffer, and `run` the shared memory and the small memory file onto
-// which the runner maps large writable buffers.
+// Contract: the evaluator sends a call, and the runner sends a reply. Evaluator and runner use the
+// same fields() function for a message. If a call fails, the reply is {"error": ...}
+// (wire/channel.h). Some calls carry file descriptors: `load` carries the memory with the texts of
+// the modules, `share` carries one descriptor per buffer, and `run` carries the shared memory and
+// the small memory file onto which the runner maps large writable buffers.
 //
 // Example: CG_TRY(auto call, read_json<device::LoadCall>(frame.body));
 #pragma once
@@ -38,14 +38,14 @@ struct Opened {
 
 struct LoadCall {
   std::vector<uint64_t> bytes,
-      code_bytes;  // sizes of each module's PTX and machine code
+      code_bytes;  // bytes of each module's PTX, and of its machine code
 };
 struct Loaded {
   std::vector<ModuleFacts> facts;
 };
 
-// Passes the shared GPU buffers of the next run. The evaluator sends several calls if one message
-// cannot carry all descriptors.
+// Passes the shared GPU buffers of the next run. The evaluator sends several ShareCalls if one
+// message cannot carry all descriptors.
 struct ShareCall {
   bool first = false;
   std::vector<SharedBuffer> buffers;

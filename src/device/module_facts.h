@@ -2,8 +2,8 @@
 // Reads from PTX declarations the facts that cutegen needs to resolve a plan.
 //
 // Contract: a constant counts as a `tma_spec` (the description of a tensor map) if its bytes have
-// this form. declared_facts() reads no instructions. The device adds the size of static shared
-// memory, because declared_facts() does not see the machine code.
+// the form of a `tma_spec`. The function declared_facts() reads no PTX instructions. The device
+// adds the size of static shared memory, because declared_facts() does not see the machine code.
 //
 // Example: CG_TRY(ModuleFacts facts, declared_facts(ptx));
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace cutegen::device {
 
-// Returns the words of a cutegen::tma_spec, or nullopt if the bytes do not have its form.
+// Returns the words of a cutegen::tma_spec, or nullopt if the bytes have another form.
 std::optional<std::vector<uint32_t>> spec_words(const std::vector<std::byte>& bytes);
 Result<ModuleFacts> declared_facts(std::string_view ptx);
 

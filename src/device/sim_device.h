@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SimDevice: a Device that runs programs on the PTX simulator and models their time on one GPU.
+// SimDevice: a Device that runs programs on the PTX simulator and models the programs' time on a
+// GPU.
 //
 // Contract: SimDevice obeys the contract of `Device` (device.h). Every bind() resets the global
 // variables of the modules.

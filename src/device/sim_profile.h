@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the profile of a simulated launch: counters and modelled time under their public names.
+// Builds the profile of a simulated launch: counters and modelled times under public names.
 //
-// Contract: docs/profile.md defines the names. The names of modelled times begin with
+// Contract: docs/profile.md defines the public names. The names of modelled times begin with
 // "modelled_ns.". The profile lists the most expensive source lines, at most 64.
 //
 // Example:

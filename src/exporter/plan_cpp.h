@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translates a plan to a C++ function that queues its launches. Only for use in the exporter.
+// Translates a plan to a C++ function that queues its launches. Only src/exporter may use this
+// file.
 //
-// Contract: PlanWriter::text() returns the text of the function. It also adds to `given` the
+// Contract: PlanWriter::text() returns the text of the C++ function, and adds to `given` the
 // tensors, sizes and scalars of the task that the function needs as arguments. The export contains
-// only the modules for the exported shapes. If the sizes need another module, or if `requires` does
-// not hold, the function launches nothing and sets `taken` to false.
+// only the modules for the exported shapes. If the sizes need another module, or if a condition in
+// the plan's `requires` is false, the C++ function launches nothing and sets `taken` to false.
 //
 // Example: PlanWriter w(source, program, modules, given, "program"); CG_TRY(auto text, w.text());
 #pragma once
@@ -28,14 +29,14 @@ struct GivenNames {
   static std::string scalar(const std::string& name) { return "v_" + plain_name(name); }
 };
 
-// A source that was compiled with particular values of its defines.
+// A source file that was compiled with particular values of its defines.
 struct SourceModule {
   ModuleBuild build;
   ModuleFacts facts;
-  // Namespace of the module's code in the written file. Empty: the global namespace, so that
+  // Namespace of the module's code in the written file; empty: the global namespace, in which
   // kernels keep their names.
   std::string space;
-  // By kernel: the namespace in the source that contains the kernel, such as "::ours".
+  // For each kernel: the namespace in the source that contains the kernel, such as "::ours".
   std::map<std::string, std::string> scopes = {};
   std::string kernel(const std::string& name) const {
     const auto scope = scopes.find(name);
@@ -44,7 +45,7 @@ struct SourceModule {
 };
 
 // Translates expressions of a plan to C++, and records in `given` the tensors, sizes and scalars
-// that they use.
+// that the expressions use.
 class PlanNames {
  public:
   PlanNames(const Task& task, const Plan& plan, GivenNames& given)
@@ -52,9 +53,9 @@ class PlanNames {
   Result<std::string> cpp(const Expr& expression) const;
   Result<std::string> three(const std::array<Expr, 3>& expressions) const;
   Result<const TensorInfo*> tensor(const std::string& name) const;
-  // C++ for the address of a tensor of the task.
+  // Returns C++ for the address of a tensor of the task.
   Result<std::string> pointer(const std::string& name) const;
-  // C++ for the number of elements of a tensor along `first_axis` and the axes after it.
+  // Returns C++ for the number of elements of a tensor from axis `first_axis` to the last axis.
   std::string count(const TensorInfo& tensor, size_t first_axis) const;
 
  private:
@@ -73,13 +74,13 @@ class PlanModules {
  public:
   PlanModules(const Plan& plan, const std::vector<SourceModule>& modules)
       : plan_(plan), modules_(modules) {}
-  // C++ that declares define_NAME and module_NUMBER, and returns if no module has these values of
-  // defines.
+  // Returns C++ code that declares define_NAME and module_NUMBER. The C++ code returns from its
+  // function if no module has the values of the defines.
   Result<std::string> choice(const PlanNames& names) const;
-  // C++ that declares k_NAME for each constant that a source exports. If several sources have the
-  // constant, the first source determines the value, as in the evaluator.
+  // Returns C++ that declares k_NAME for each constant that a source exports. If several sources
+  // have a constant, the first source determines the value, as in the evaluator.
   std::string constants() const;
-  // C++ for the address of the kernel in the selected module.
+  // Returns C++ for the address of the kernel in the selected module.
   Result<std::string> kernel(const std::string& name) const;
 
  private:
@@ -98,7 +99,7 @@ class PlanWriter {
         names_(task, plan_, given),
         modules_(plan_, modules),
         function_(std::move(function)) {}
-  // Sets a condition (in C++) without which the written function launches nothing.
+  // Sets a C++ condition; if the condition is false, the written function launches nothing.
   void demand(std::string condition) { demanded_ = std::move(condition); }
   Result<std::string> text();
 

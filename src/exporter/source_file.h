@@ -2,11 +2,12 @@
 // The export that replaces the user's CUDA source file: a source file with a launcher that has C
 // linkage, and a PyTorch operator.
 //
-// Contract: only for tasks that are CUDA kernels. The launcher's parameters are the parameters of
-// the user's kernel, then tensor sizes that the launches need and that are not among those, and
-// last the stream. The launcher evaluates the plan's expressions at run time. So it works for every
-// size that the plan accepts. For other sizes, it launches the user's kernel. source_files()
-// returns an error with the reason if the plan has tensor maps or occupancy().
+// Contract: source_files() accepts only tasks that are CUDA kernels. The launcher has the
+// parameters of the user's kernel, then further tensor sizes that the launches need, and last the
+// stream. The launcher evaluates the plan's expressions at run time, so the launcher works for
+// every size that the plan accepts. For other sizes, the launcher launches the user's kernel. If
+// the plan has tensor maps or occupancy(), the function source_files() returns an error with the
+// reason.
 //
 // Example: CG_TRY(ExportFiles files, source_files(source, launches));
 #pragma once

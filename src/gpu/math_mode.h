@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MathMode: the dtype to which matrix products and convolutions may round their operands.
 //
-// Contract: the modes are listed from the most to the least accurate.
+// Contract: the enumeration lists the modes from the most to the least accurate.
 //
 // Example: CG_TRY(MathMode mode, from_name<MathMode>("tf32", "math mode"));
 #pragma once

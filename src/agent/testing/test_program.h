@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fixtures for the agent's tests: a small program with two kernels, and a long program.
 //
-// Contract: only for tests. Some lines of the programs occur twice on purpose.
+// Contract: for tests only. Some lines of the programs occur twice on purpose.
 //
 // Example: KernelProgram p = test_program();
 #pragma once
@@ -70,7 +70,8 @@ inline KernelProgram test_program() {
   return p;
 }
 
-// The small program, with many short functions and one long function added before it.
+// Returns test_program() with many short functions and one long function inserted before its
+// functions.
 inline KernelProgram long_program() {
   KernelProgram p = test_program();
   std::string helpers;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a task that computes y = norm(x) * w at two shapes, with a plan, a device and the
-// facts of the compiled module.
+// For tests: a task that computes y = norm(x) * w at two shapes, a plan for this task, a device,
+// and the facts about the compiled module.
 //
 // Example: Task t = test_task(); Plan p = test_plan();
 #pragma once

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocates the buffers of a run on the GPU and detects writes just outside them.
 //
-// Contract: unmapped pages surround each block of memory. One bind() places the buffers at the
-// start of their blocks, the next bind() at the end. So in one of two runs, an access before or
-// behind a buffer reaches an unmapped page. The rest of each block is a guard: every byte of it has
-// the same random value. A buffer with a pattern is filled with repetitions of the pattern; the
-// caller has no copy of it. It may have several copies on the GPU, from which find() returns the
-// copy that use_copy() chose. A shared buffer is memory of another process, mapped without copying;
-// its owner checks the guards. The caller binds each copy of a shared buffer under its own name
-// ("y", "y#1", ...), and may name an initial buffer, whose bytes restore() copies into the shared
-// buffer. copy_back() copies every buffer to the caller, except shared buffers and buffers with a
-// pattern. It checks the guards of all buffers except shared ones, and reports an overwritten
-// guard: "memory behind 'x' was written".
+// Contract: unmapped pages surround each block of memory. The calls of bind() place the buffers
+// alternately at the start and at the end of their blocks. In one of two successive runs, an access
+// before or behind a buffer reaches an unmapped page. The rest of each block is a guard, in which
+// every byte has the same random value. If a buffer has a pattern, repetitions of the pattern fill
+// the buffer, and the caller's memory has no copy of the buffer. A buffer with a pattern may have
+// several copies on the GPU, from which find() returns the copy that use_copy() chose. A shared
+// buffer is memory of another process, mapped without copying; the owner of this memory checks the
+// guards. The caller binds each copy of a shared buffer under its own name ("y", "y#1", ...), and
+// may name an initial buffer, whose bytes restore() copies into the shared buffer. The function
+// copy_back() copies every buffer to the caller, except shared buffers and buffers with a pattern.
+// At the end, copy_back() checks the guards of all buffers except shared buffers, and reports an
+// overwritten guard: "memory behind 'x' was written".
 //
 // Example: CG_CHECK(buffers.bind(list, stream)); ... CG_TRY(auto damage, buffers.copy_back());
 #pragma once
@@ -32,8 +33,8 @@ struct PlacedBuffer {
   unsigned char guard = 0;
   std::vector<std::byte> pattern;
   int copies = 1;
-  std::string initial;    // the buffer that restore() copies from
-  bool is_state = false;  // true if restore() rewrites the pattern
+  std::string initial;    // name of the buffer that restore() copies from
+  bool is_state = false;  // a mutated tensor that restore() fills with its pattern
 };
 
 class Buffers {
@@ -46,9 +47,9 @@ class Buffers {
   Result<void> bind(const std::vector<BufferBinding>& list, Handle stream);
   void clear();
   Result<const PlacedBuffer*> find(const std::string& name, const std::string& step) const;
-  // In timed run `run`, a buffer with n copies uses copy `run % n`.
+  // Chooses copy `run % n` of each buffer with n copies, for timed run `run`.
   void use_copy(int run) { run_ = run; }
-  // Refills the copy that use_copy() chose: with its pattern, or from its initial buffer.
+  // Refills the copy that use_copy() chose with the pattern, or from the initial buffer.
   Result<void> refill(const std::string& name, Handle stream);
   // Restores the initial values of a tensor that the program mutates, in the copy that use_copy()
   // chose.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads the CUDA driver library at run time, as a table of functions. The build needs no part of
-// CUDA.
+// Loads the CUDA driver library at run time, as a table of functions. Building cutegen needs no
+// part of CUDA.
 //
-// Contract: load_driver() opens $CUTEGEN_CUDA_DRIVER if set. Otherwise it tries libcuda.so.1 on the
-// loader's search path, then in the usual folders of drivers. If the library lacks a function, the
-// error says that the driver is too old. The library stays loaded. The types and numbers here equal
-// those in cuda.h, which NVIDIA keeps stable.
+// Contract: load_driver() opens $CUTEGEN_CUDA_DRIVER if set, else libcuda.so.1 on the loader's
+// search path, else libcuda.so.1 in the usual folders of drivers. If the library lacks a function,
+// the error says that the driver is too old. The library stays loaded. The types and numbers in
+// this file equal the definitions in cuda.h, which NVIDIA keeps stable.
 //
 // Example: CG_TRY(const Driver* d, load_driver()); CG_CHECK(d->check(d->init(0), "starting CUDA"));
 #pragma once
@@ -21,7 +21,7 @@ namespace cutegen::device::cuda {
 
 using Status = int;
 using Address = uint64_t;  // in device memory
-using Handle = void*;      // handle of a context, module, function, stream, event or linker
+using Handle = void*;      // a CUDA context, module, function, stream, event or linker
 
 // The CUresult codes that cutegen distinguishes.
 enum : Status {
@@ -53,7 +53,7 @@ enum : Status {
 struct Location {
   int type = 1, id = 0;  // a device
 };
-inline constexpr int kDescriptor = 1;  // POSIX file descriptor, for sharing
+inline constexpr int kDescriptor = 1;  // handle type for sharing: POSIX file descriptor
 struct AllocationProperties {
   int type = 1;          // CU_MEM_ALLOCATION_TYPE_PINNED
   int handle_types = 0;  // kDescriptor: shareable
@@ -63,7 +63,7 @@ struct AllocationProperties {
 };
 struct AccessDescription {
   Location location;
-  int flags = 3;  // read and write; 1: read
+  int flags = 3;  // 3: read and write; 1: read
 };
 struct LaunchAttribute {
   int id = 0;
@@ -158,19 +158,19 @@ struct Driver {
                           const int*, const int*, uint32_t, uint32_t, const uint32_t*, int, int,
                           int, int);
 
-  // Null if the driver lacks this function.
+  // The optional function cuCtxResetPersistingL2Cache; null if the driver lacks this function.
   Status (*reset_persisting_l2)() = nullptr;
 
-  std::string library;  // path of the loaded library
+  std::string library;  // path of the loaded driver library
 
   // Returns, for example, "out of memory (CUDA_ERROR_OUT_OF_MEMORY)".
   std::string text(Status status) const;
-  // Turns a failed status into a world error whose message says what cutegen was doing (`what`).
+  // Converts a failed status to a world error whose message contains `what`, the failed action.
   Result<void> check(Status status, const std::string& what) const;
 };
 
 Result<const Driver*> load_driver();
-// The result of open_library("libcuda.so.1"). `library` is null if no such library exists.
+// The result of open_library("libcuda.so.1"); `library` is null if no such library exists.
 struct Opened {
   void* library = nullptr;
   std::string path;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads the compiled modules of one program on the GPU.
 //
-// Contract: load() replaces the loaded modules, which resets their global variables. It loads the
-// machine code that the caller passes for a module, if the driver accepts this code. Otherwise the
-// driver assembles the PTX, and Modules caches the result under the hash of the PTX. If the
-// driver's assembler refuses the PTX, load() returns a user error with the assembler's first line.
-// If the PTX is too new for the driver, load() returns a world error. load() reads `ModuleFacts`
-// from the PTX declarations, and the size of static shared memory from the machine code.
+// Contract: load() replaces all loaded modules, which resets their global variables. For each
+// module, load() uses the caller's machine code if the driver accepts this code. Without usable
+// machine code, the driver assembles the PTX, and Modules caches the result under the hash of the
+// PTX. If the driver's assembler refuses the PTX, load() returns a user error with the assembler's
+// first line. If the PTX is too new for the driver, load() returns a world error. The returned
+// `ModuleFacts` come from the PTX declarations, but the size of static shared memory comes from the
+// machine code.
 //
 // Example: CG_TRY(auto facts, modules.load({ptx})); CG_TRY(Handle f, modules.function(0, "gemm"));
 #pragma once
@@ -39,7 +40,7 @@ class Modules {
   Result<std::string> assemble(const std::string& ptx) const;
 
   const Driver& driver_;
-  std::map<std::string, std::string> code_;  // by hash of the PTX
+  std::map<std::string, std::string> code_;  // machine code by hash of the PTX
   size_t code_bytes_ = 0;
   std::vector<Handle> loaded_;
   std::map<std::pair<size_t, std::string>, Handle> functions_;

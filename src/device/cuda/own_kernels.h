@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// OwnKernels: launches cutegen's own kernels before and after a timed run. The kernel `gate` holds
-// back the run until the host has queued all its launches. `tick` measures the SM clock. `soil`
-// overwrites shared memory.
+// OwnKernels: launches cutegen's own kernels before and after a timed run. The kernel `gate` delays
+// the run until the host has queued all launches of the run. The kernel `tick` measures the SM
+// clock. The kernel `soil` overwrites shared memory.
 //
-// Contract: prepare() allocates pinned memory. load() allocates the other memory before the first
-// timed run. All kernels are queued on the caller's stream. A gate kernel ends by itself after a
-// time limit.
+// Contract: prepare() allocates pinned memory. Before the first timed run, load() allocates all
+// memory that is not pinned. OwnKernels queues its kernels on the caller's stream. A gate kernel
+// ends by itself after a time limit.
 //
 // Example: CG_CHECK(own.shut_gate(stream)); ... own.open_gate();
 #pragma once
@@ -25,15 +25,15 @@ class OwnKernels {
   Result<void> load(const DeviceFacts& facts, size_t l2_bytes);
   void close();
 
-  // Queues the gate kernel. It holds back all later work on the stream until open_gate().
+  // Queues the gate kernel, which delays all later work on the stream until open_gate().
   Result<void> shut_gate(Handle stream);
   void open_gate() { std::atomic_ref(pinned_->gate).store(gates_); }
   // Queues a measurement of the SM clock. clock_hz() returns the result once the stream is empty.
   Result<void> tick(Handle stream);
   std::optional<double> clock_hz() const;
   Result<void> cool_l2(Handle stream);
-  // Returns how long the last cool_l2() took, once the stream is empty. If it took longer than
-  // usual, other work is using the GPU's memory.
+  // Returns the duration of the last cool_l2(), once the stream is empty. If cool_l2() takes longer
+  // than usual, other work is using the GPU's memory.
   std::optional<double> cooling_ns() const;
   Result<void> soil_shared(Handle stream);
   // Returns a value that differs from run to run.
@@ -42,8 +42,8 @@ class OwnKernels {
 
  private:
   struct Pinned {
-    uint32_t gate;        // the gate kernel polls this word
-    uint64_t cycles, ns;  // cycles and time of one SM, which the tick kernel writes
+    uint32_t gate;        // word that the gate kernel polls
+    uint64_t cycles, ns;  // clock cycles and time, which the tick kernel writes
   };
   Result<void> launch_one(Handle kernel, void** arguments, Handle stream);  // one thread
 

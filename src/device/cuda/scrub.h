@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scrubber: overwrites registers and local memory, and resets persisting L2 lines. Otherwise a
-// kernel could leave data there for the next run. (OwnKernels overwrites shared memory; Buffers
-// refills the buffers.)
+// Scrubber: overwrites registers and local memory, and resets persisting L2 lines, so that a kernel
+// cannot leave data for the next run. (OwnKernels overwrites shared memory; Buffers refills the
+// buffers.)
 //
-// Contract: a failure of the Scrubber never ends a timing. If it cannot overwrite something,
-// missing() names it, and later runs do not try again. run() queues kernels on the stream and does
-// not wait for them.
+// Contract: a failure of the Scrubber never ends a timing. If the Scrubber cannot overwrite a kind
+// of storage, missing() names this kind, and later runs do not try again. The function run() queues
+// kernels on the stream and does not wait for their end.
 //
 // Example: Scrubber s(driver, sms); s.prepare(); s.run(stream, value, spare); s.missing();
 #pragma once
@@ -26,12 +26,12 @@ class Scrubber {
   Scrubber(const Driver& driver, int sms) : driver_(driver), sms_(sms) {}
   // Loads the kernels on the first call.
   void prepare();
-  // `spare` is four bytes of device memory. The kernels may write there, so that the compiler
-  // cannot remove their work.
+  // `spare`: address of four bytes of device memory. The kernels may write to `spare`, so that the
+  // compiler cannot remove their work.
   void run(Handle stream, uint32_t value, Address spare);
-  // Names what the Scrubber cannot overwrite: "registers", "local memory", "persisting L2 lines".
+  // What run() cannot overwrite: "registers", "local memory", "persisting L2 lines".
   const std::vector<std::string>& missing() const { return missing_; }
-  // Call this function before the CUDA context ends.
+  // Call unload() before the CUDA context ends.
   void unload();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// StepQueue: queues the steps of a program on the GPU's stream, and waits for them.
+// StepQueue: queues the steps of a program on the GPU's stream, and waits for their end.
 //
 // Contract: queue() does not wait for the step. If a kernel faults or does not end, the CUDA
 // context is broken: lost() returns true, and nothing more can run in this process.
@@ -25,11 +25,11 @@ class StepQueue {
   bool lost() const { return lost_; }
 
   Result<Status> queue(const std::variant<Launch, Fill>& step, bool first);
-  // Waits until the stream is empty and returns the stream's status, or kNotReady if that takes
+  // Waits until the stream is empty and returns the stream's status, or kNotReady if the wait takes
   // longer than `limit`.
   Result<Status> wait(const Context& ctx, Nanoseconds limit);
-  // Adds a failed status to the report as a fault of `kernel`. If no kernel can cause this status,
-  // it returns an error.
+  // Adds a failed status to the report as a fault of `kernel`. Returns an error if no kernel can
+  // cause this status.
   Result<void> note_fault(Status status, const std::string& kernel, RunReport& report);
   // elapsed() returns the GPU time between record_begin() and record_end().
   Status record_begin() { return driver_.event_record(begin_, stream_); }

@@ -3,9 +3,9 @@
 // launch argument.
 //
 // Contract: the description consists of int64 words: rank, sizes, strides in elements, then the
-// words of the constant `tma_spec` of the module (core/program.h). If the GPU does not support the
-// map, the result is a user error that quotes TMA's rules. If the swizzle is unknown, the result is
-// an `unsupported` error.
+// words of the module's constant `tma_spec` (core/program.h). If the GPU does not support the
+// tensor map, the result is a user error that quotes TMA's rules. If the swizzle is unknown, the
+// result is an `unsupported` error.
 //
 // Example: CG_TRY(TensorMap map, encode_map(driver, arg.bytes, address, "step gemm"));
 #pragma once

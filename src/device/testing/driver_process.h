@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: runs a function in a child process with a chosen CUDA driver, because a process cannot
-// unload its driver.
+// replace a loaded driver.
 //
 // Contract: `how` is "real" (the machine's driver), "none", or a behaviour of tests/fake_cuda:
-// "good" or the name of a failure. If the function fails an expectation, the test fails.
+// "good" or the name of a failure. If the function `body` fails an expectation, the test fails.
 //
 // Example: with_driver("good", [] { ASSERT_TRUE(open_device("cuda:0")); });
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace cutegen::device::cuda {
 
-// Returns the path of a fake driver with this behaviour.
+// Returns the path of a fake driver with the behaviour `how`.
 inline std::string fake_driver(const std::string& how) {
   namespace fs = std::filesystem;
   fs::path real = fs::path(CUTEGEN_BIN_DIR).parent_path() / "tests/libfake_cuda.so";

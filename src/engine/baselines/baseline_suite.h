@@ -2,10 +2,11 @@
 // Lets an evaluator time PyTorch on many tasks on one GPU, and stores the times in the cache.
 //
 // Contract: for several tasks in parallel, the evaluator checks that degenerate solutions fail,
-// computes the float64 results, and times the baselines (eval/baselines/suite.h). Each task becomes
-// a row. Its status is `measured`, `cached` (an earlier call measured it), or another one if it has
-// no times, and `reason` then says why. measure_baselines() stores each complete row at once, so
-// the same call continues after an interruption.
+// computes the float64 results, and times the baselines (eval/baselines/suite.h). The report has a
+// row for each task. A row with times has the status `measured`, or `cached` if an earlier call
+// measured them. A row without times has another status, and `reason` says why. Because
+// measure_baselines() stores each complete row at once, the same call continues after an
+// interruption.
 //
 // Example: CG_TRY(auto r, measure_baselines(EvaluatorClient::start, ctx, cache, s, tasks, seen));
 #pragma once
@@ -26,7 +27,7 @@ struct BaselineSuiteSettings {
   int jobs = 1;
   eval::BaselineLimits limits;
   double minutes = 0;  // 0: no limit
-  bool again = false;  // also measure tasks whose times the cache has
+  bool again = false;  // also measure a task if the cache has its times
 };
 
 struct BaselineRow {
@@ -37,13 +38,13 @@ struct BaselineRow {
     return status == BaselineStatus::measured || status == BaselineStatus::cached;
   }
   BaselineRecord record;
-  double describe_s = 0;  // seconds for describing and admitting the task
+  double describe_s = 0;  // duration of describing and admitting the task, in seconds
 };
 
 struct BaselineReport {
   std::string gpu, uuid, driver, torch;
   std::vector<ControlTime> controls;
-  // Why the control kernels have no times. Without them, later runs cannot scale these baselines.
+  // Reason if the control kernels have no times, so that later runs cannot scale the baselines.
   std::string trouble;
   std::vector<BaselineRow> rows;
   double seconds = 0;
@@ -54,7 +55,7 @@ struct BaselineReport {
 class BaselineObserver {
  public:
   virtual ~BaselineObserver() = default;
-  // Several threads call these functions, one at a time.
+  // Several threads call on_row() and on_progress(), one thread at a time.
   virtual void on_row(const BaselineRow& row, size_t ended, size_t total) = 0;
   virtual void on_progress(const std::string& line) = 0;
 };

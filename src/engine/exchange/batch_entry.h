@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An entry of a judged batch: the verdict in the file OUT/NAME.json, and the program in the folder
-// IN/NAME.
+// An entry of a judged batch (`cutegen eval --batch IN --out OUT`): the verdict in the file
+// OUT/NAME.json, and the program in the folder IN/NAME.
 //
-// Contract: read_batch_entry() checks the files' sizes, the schema, that the name in the file is
-// NAME, and that the verdict is for the program in IN. Errors name the file.
+// Contract: read_batch_entry() checks the sizes of the files, the JSON schema, the name NAME in the
+// verdict's file, and that the verdict is for the program in IN. Errors name the file.
 //
 // Example: CG_TRY(BatchEntry e, read_batch_entry("in", "out", "c3"));
 #pragma once
@@ -24,7 +24,7 @@ struct BatchEntry {
 };
 Result<BatchEntry> read_batch_entry(const std::filesystem::path& programs,
                                     const std::filesystem::path& verdicts, const std::string& name);
-// The sorted names of all entries in OUT.
+// Returns the sorted names of all entries in OUT.
 Result<std::vector<std::string>> batch_entries(const std::filesystem::path& verdicts);
 
 }  // namespace cutegen::engine

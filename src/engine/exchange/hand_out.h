@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes candidates of a run to a folder, so that another machine can judge them with `cutegen eval
-// --batch`. engine/exchange/import_verdicts.h then imports the verdicts.
+// --batch`. To import the verdicts, use engine/exchange/import_verdicts.h.
 //
 // Contract: the folder must be new or empty. hand_out() writes the task file and its side file,
-// which must not have changed since the run began. It also writes a folder for each candidate,
-// named by the candidate's id. It writes only correct programs, each once, and at most `most` of
-// them: the best program, then the others by time.
+// which must not have changed since the run began. For each candidate, hand_out() writes a folder
+// with the candidate's id as its name. From all correct and distinct programs, hand_out() selects
+// at most `most`: the best program, then the other programs by time.
 //
 // Example: CG_TRY(HandedOut h, hand_out(view, "proposed", 8));
 #pragma once
@@ -15,7 +15,7 @@
 namespace cutegen::engine {
 
 struct HandedOut {
-  std::filesystem::path task;           // path of the written task file
+  std::filesystem::path task;           // path of the task file in the folder
   std::vector<std::string> candidates;  // ids, best first
 };
 Result<HandedOut> hand_out(const RunView& view, const std::filesystem::path& folder, size_t most);

@@ -3,14 +3,15 @@
 // new candidates.
 //
 // Contract: the run must be finished. Each OUT/NAME.json becomes a candidate with the program of
-// IN/NAME. Its figures have the origin `imported`, and the candidate names their device.
-// import_verdicts() refuses an entry if its file is unreadable or has an error instead of a
-// verdict, if its program is missing or differs, or if its task differs. It imports all other
-// entries. A second import of the same entry changes nothing. An imported program can become the
+// IN/NAME. The candidate's figures have the origin `imported`, and the candidate names the device
+// of the figures. The function import_verdicts() refuses an entry if the entry's file is unreadable
+// or has an error instead of a verdict, if the program is missing or differs, or if the task
+// differs. A second import of the same entry changes nothing. An imported program can become the
 // incumbent only if its figures come from the run's GPU model, if its evaluation policy and build
-// ids agree with the run's, and if it is faster than the incumbent. For this comparison, the
-// incumbent needs figures from the same GPU model and driver, for example from its own imported
-// verdict. import_verdicts() updates the journal and the out folder.
+// ids agree with the run's, and if it is faster than the incumbent. To compare an imported program
+// with the incumbent, import_verdicts() needs figures of the incumbent from the same GPU model and
+// driver, for example from an imported verdict. After an import, the journal contains the
+// candidates, and the out folder the best program.
 //
 // Example: CG_TRY(auto done, import_verdicts(real_parts(), ctx, *store, "last", {"in", "out"}, o));
 #pragma once
@@ -29,18 +30,18 @@ struct ImportRow {
   std::string entry;
   State state = State::added;
   Status verdict = Status::correct;
-  // The verdict's status if this call added the entry; otherwise "known" or "refused".
+  // Returns the verdict's status if this call added the entry; otherwise "known" or "refused".
   std::string status() const;
   std::string candidate;  // the candidate's id in the run
   std::string device;
   std::optional<double> time_ns;
   bool best = false;   // whether the candidate became the incumbent
-  std::string detail;  // why it became the incumbent or not, or why the entry was refused
+  std::string detail;  // reason for `best`, or why the entry was refused
 };
 
 struct Imported {
   std::string run, best;
-  std::vector<ImportRow> rows;  // in the order in which the entries were imported
+  std::vector<ImportRow> rows;  // in the order of the imports
   size_t refused() const;
 };
 

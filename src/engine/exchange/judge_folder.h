@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges all programs in a folder. So one machine can propose programs and another one can measure
-// them.
+// Judges all programs in a folder, so that one machine can propose programs and another machine can
+// measure them.
 //
 // Contract: an entry NAME is a folder with plan.json and its sources, or with a third-party
-// solution (eval/judge/foreign.h). Its task is its own task.py or, if it has none, `settings.task`.
-// judge_folder() writes OUT/NAME.json (schema cutegen.entry.v1) atomically as soon as the verdict
-// is known. It keeps an existing verdict if program, task, device model and last rung are the same.
-// All devices must be of the same model. If an entry is unreadable, its row has the error, and the
-// other entries are judged. The evaluators work in parallel. Each of them judges all entries of one
-// task before it opens the next task, because opening a task is slow.
+// solution (eval/judge/foreign.h). The task of an entry is the file task.py in its folder or,
+// without this file, `settings.task`. As soon as a verdict is known, judge_folder() writes
+// OUT/NAME.json (schema cutegen.entry.v1) atomically. An existing verdict remains if program, task,
+// device model and last rung (check) are the same. All devices must be of the same model. If an
+// entry is unreadable, its row has the error, and judge_folder() judges the other entries. The
+// evaluators work in parallel. Each evaluator judges all entries of one task before it opens the
+// next task, because opening a task is slow.
 //
 // Example: CG_TRY(auto rows, judge_folder(real_parts(), ctx, {"in", "out", {}, {options}}, seen));
 #pragma once
@@ -21,11 +22,11 @@ namespace cutegen::engine {
 struct JudgeFolderSettings {
   std::filesystem::path in, out;
   std::filesystem::path task;  // the task file for entries without a task.py
-  // One element per evaluator; the evaluators run in parallel.
+  // The options of each evaluator; the evaluators run in parallel.
   std::vector<eval::EvaluatorOptions> evaluators;
   Rung up_to = Rung::timing;
-  bool again = false;  // also judge entries that already have a verdict
-  // Time limit for importing a third-party solution as a Python module, including its builds.
+  bool again = false;  // also judge an entry that already has a verdict
+  // Time limit in seconds for importing a third-party solution in Python, including its builds.
   double seconds = eval::ForeignRequest().seconds;
   AskedAccuracy asked = {};  // for every task
 };
@@ -37,7 +38,7 @@ struct FolderRow {
   std::optional<double> time_ns;
   bool kept = false;     // whether an earlier call wrote the verdict
   bool foreign = false;  // whether the entry is a third-party solution
-  int code = 0;          // exit code if there is an error
+  int code = 0;          // exit code of the error, if the entry has one
   double seconds = 0;
 };
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proposer that asks a language model. It sends the question, executes the model's tool calls,
-// applies the reply to a program, and asks again if this fails.
+// The proposer that asks a language model: sends the question, executes the model's tool calls,
+// applies the reply to a program, and asks again if the reply cannot be applied.
 //
 // Contract: a question depends only on the run's events and on the strategy's request, so a replay
 // of a recorded run asks the same questions. If a reply cannot be applied, the proposer sends the
-// reason to the model and asks again, at most `reasks` times. After that, the answer is `unusable`:
-// the strategy loses a step, but the run does not end. If the budget forbids a call, the answer is
-// `nothing`, with the exhausted limit as its reason. The proposer checks a program against the
-// task, the kernels' signatures and the device before it proposes the program. If a question offers
-// tools, the model may call them before it replies (agent/tool_desk.h). The proposer then returns
-// the fastest correct program among the reply and the evaluated drafts. A returned draft keeps its
-// id.
+// reason to the model and asks again, at most `reasks` times. If all replies fail, the answer is
+// `unusable`: the strategy loses a step, but the run does not end. If the budget forbids a call of
+// the model, the answer is `nothing`, and the answer's reason is the exhausted limit. The proposer
+// checks a program against the task, the kernels' signatures and the device before it proposes the
+// program. If a question offers tools, the model may call tools before it replies
+// (agent/tool_desk.h). After tool calls, the proposer returns the fastest correct program among the
+// reply and the evaluated drafts (programs that the model passed to tools). A returned draft keeps
+// its id.
 //
 // Example: CG_TRY(auto p, make_agent_proposer(run_model, run_tools, settings, *view.task));
 #pragma once
@@ -22,7 +23,8 @@
 namespace cutegen::engine {
 
 bool asks_model(const OptimizeSettings& settings);
-// The mode of tools for this model and strategy. Replaces `automatic` by another mode.
+// Returns the mode of tools in the settings, but replaces `automatic` by the mode that suits this
+// model and strategy.
 ToolsMode settle_tools(const OptimizeSettings& settings, const llm::ChatModel& model);
 Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model, RunTools& tools,
                                                       const OptimizeSettings& settings,

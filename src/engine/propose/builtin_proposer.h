@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The proposer `builtin`: proposes programs from cutegen's recipes.
 //
-// Contract: first proposes the recipe with its safe parameters (RecipeMatch::safe), then changes
-// one parameter at a time. Skips programs that the run has already judged. `arch` is the GPU's
-// architecture; if it is empty, the programs run on any GPU. `chosen` are the algebraic rewrites
-// that may simplify the graph before a recipe is selected.
+// Contract: the proposer first proposes the recipe (kernel template) for the task with safe
+// parameters (RecipeMatch::safe), then changes one parameter at a time. The proposer skips programs
+// that the run has already judged. `arch` is the GPU's architecture; if `arch` is empty, the
+// programs run on any GPU. `chosen` contains the algebraic rewrites that may simplify the graph
+// before the proposer selects a recipe.
 //
 // Example: auto p = make_builtin_proposer(task, "sm_90a", recipes::all_rewrites());
 #pragma once

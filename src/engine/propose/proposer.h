@@ -3,7 +3,7 @@
 // implementation: builtin_proposer.h, command_proposer.h or agent_proposer.h.
 //
 // Contract: an answer depends only on the question and the run so far, so that a replay can repeat
-// it. Its candidate has no id yet, because the run loop assigns the ids.
+// it. The candidate in an answer has no id yet, because the run loop assigns the ids.
 //
 // Example: CG_TRY(auto p, make_proposer("builtin", task)); CG_TRY(Answer a, p->answer(ctx, ask,
 // run));
@@ -21,10 +21,10 @@ namespace cutegen::engine {
 struct Answer {
   std::optional<Candidate> candidate;
   std::string reason;  // why there is no candidate: "nothing left to try", "no recipe: ..."
-  std::vector<std::string> advice;  // advice of a planner (one entry for each approach) or a judge
+  std::vector<std::string> advice;  // a planner's advice for each approach, or a judge's advice
   std::vector<TestCase> tests;      // from testers
-  bool unusable = false;  // whether the model answered but the engine could not apply the answer
-  // Why the engine asked the model again, one word per repeated question.
+  bool unusable = false;            // true if the engine could not apply the model's answer
+  // For each repeated question, one word that says why the engine asked the model again.
   std::vector<std::string> reasks;
 };
 
@@ -42,14 +42,15 @@ inline constexpr const char* kBuiltinModel = "builtin";
 enum class ProposerKind { builtin, command, model };
 ProposerKind proposer_kind(const std::string& model);
 
-// rewrites: the algebraic rewrites that recipes may use (recipes/algebra/rewrites.h).
+// Creates a proposer. `rewrites`: the algebraic rewrites that recipes may use
+// (recipes/algebra/rewrites.h).
 Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model,
                                                 const eval::OpenedTask& task,
                                                 const std::string& rewrites = "none");
-// Returns an error if the name selects no proposer. Call it before any work starts.
+// Returns an error if the name selects no proposer. Call check_model() before any work starts.
 Result<void> check_model(const std::string& model);
 Json answer_data(const Answer& answer);
-// Asks the proposer. For the role `source`, answers with the task's own CUDA kernel instead.
+// Asks the proposer, but for the role `source`, answers with the task's own CUDA kernel.
 Result<Answer> answer_to(Proposer& proposer, const Context& ctx, const search::Ask& ask,
                          const RunView& run);
 

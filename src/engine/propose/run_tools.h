@@ -2,12 +2,12 @@
 // RunTools: executes the tool calls of one run, records them and counts them.
 //
 // Contract: call fold() with every event of the run, recorded or new, before you pass the event to
-// RunView::apply(). begin_ask() returns the ToolHost that executes the tool calls of one question.
-// If the journal already has the result of a call (after the last `answered`), the host returns
-// this result and does not execute the call. So a resumed run neither loses nor repeats an
-// evaluation. The event `tool_called` records a call, and the events `drafted` and `evaluated`
-// record a draft's evaluation. A replay has no evaluator, so its host returns only recorded
-// results.
+// RunView::apply(). For each question, begin_ask() returns the ToolHost that executes the
+// question's tool calls. If the journal already has the result of a call (after the last event
+// `answered`), the ToolHost returns this result and does not execute the call. A resumed run
+// neither loses nor repeats an evaluation. The event `tool_called` records a call, and the events
+// `drafted` and `evaluated` record a draft's evaluation. A replay has no evaluator, so the ToolHost
+// of a replay returns only recorded results.
 //
 // Example: RunTools tools(evaluate, sink); auto host = tools.begin_ask(view, true);
 #pragma once
@@ -33,7 +33,7 @@ class RunTools {
   RunTools(Judge judge, llm::CallSink& sink) : judge_(std::move(judge)), sink_(sink) {}
 
   Result<void> fold(EventType type, const Json& data);
-  // `memory`: whether the question may show other candidates. `view` must outlive the host.
+  // `memory`: whether the question may show other candidates. `view` must outlive the ToolHost.
   std::unique_ptr<agent::ToolHost> begin_ask(const RunView& view, const agent::Question& question,
                                              bool memory);
   agent::ToolLimits limits(const RunView& view) const;
@@ -42,8 +42,8 @@ class RunTools {
   class Host;
   Judge judge_;
   llm::CallSink& sink_;
-  std::vector<agent::ToolRecord> open_;  // calls of the open question
-  int64_t closed_calls_ = 0;             // number of calls of all earlier questions
+  std::vector<agent::ToolRecord> open_;  // tool calls of the open question
+  int64_t closed_calls_ = 0;             // number of tool calls of all earlier questions
 };
 
 }  // namespace cutegen::engine

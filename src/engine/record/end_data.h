@@ -3,8 +3,7 @@
 // (`imported`) to JSON and back.
 //
 // Contract: store/events.cpp lists the fields of each event. Reading returns an error if a field is
-// missing or has a wrong type. The data of `imported` name the device on which the figures were
-// measured.
+// missing or has a wrong type. The data of `imported` name the device that produced the figures.
 //
 // Example: journal->append(EventType::certified, to_json(certified));
 #pragma once
@@ -17,7 +16,7 @@ using cutegen::to_json;
 
 void fields(Fields& v, BestProfile& profiled);
 void fields(Fields& v, BestCertificate& certified);
-// The fields `imported` and `verdict` of the step must be set.
+// The step must have values in its fields `imported` and `verdict`.
 Json imported_data(const RunStep& step);
 Result<RunStep> imported_step_from(const Json& data, const std::string& where);
 

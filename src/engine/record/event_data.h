@@ -2,8 +2,8 @@
 // Converts the data of the events `opened` (the run's settings) and `task` (the task as the
 // evaluator describes it) to JSON and back.
 //
-// Contract: store/events.cpp lists the fields and the version of every event. With these data,
-// cutegen can resume, replay and report a run without the task file.
+// Contract: store/events.cpp lists the fields and the version of every event. With the data of
+// `opened` and `task`, cutegen can resume, replay and report a run without the task file.
 //
 // Example: journal->append(EventType::task, task_data(opened));
 //          CG_TRY(auto t, task_from(event.data));

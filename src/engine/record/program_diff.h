@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes unified diffs between the files (plan.json and the sources) of two kernel programs.
 //
-// Contract: returns one diff per file. line_diff() (agent/line_diff.h) computes it.
+// Contract: program_diffs() returns one diff per file, which line_diff() (agent/line_diff.h)
+// computes.
 //
 // Example: fmt::print("{}", program_diff(parent, child));
 #pragma once
@@ -20,7 +21,7 @@ struct FileDiff {
 };
 std::vector<FileDiff> program_diffs(const KernelProgram& before, const KernelProgram& after);
 std::string program_diff(const KernelProgram& before, const KernelProgram& after);
-// The text of all files of the program, each after a line with its name.
+// Returns the texts of the program's files, each after a line with the file's name.
 std::string program_text(const KernelProgram& program);
 
 }  // namespace cutegen::engine

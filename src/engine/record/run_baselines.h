@@ -3,10 +3,11 @@
 // program over them.
 //
 // Contract: the engine scales cached times (engine/run/baseline_cache.h) to the present speed of
-// the GPU. To measure this speed, it has a few fixed kernels (control kernels) timed. If it cannot
-// use cached baselines, it has PyTorch's eager mode timed once. `note` says whether cached times
-// were used, or why not. A gain is a speedup with a cold L2. A baseline without a time has no gain.
-// The events `baselines` and `compared` contain these structs as JSON.
+// the GPU. To measure the present speed, the evaluator times a few fixed kernels (control kernels).
+// If no cached baselines can be used, the evaluator times PyTorch's eager mode once. `note` says
+// whether the run uses cached times, or why not. A gain is a speedup with a cold L2. A baseline
+// without a time has no gain. The event `baselines` contains TaskBaselines as JSON, and `compared`
+// contains BaselineGains.
 //
 // Example: for (const BaselineGain& g : gains(*view.baselines, mode, ns)) use(g.kind, g.speedup);
 #pragma once
@@ -15,7 +16,7 @@
 
 namespace cutegen::engine {
 
-// The kind of an additional baseline: if the task is a CUDA kernel, the user's own kernel.
+// Name of an additional baseline if the task is a CUDA kernel: the user's own kernel.
 inline constexpr const char* kSource = "source";
 
 BaselineTime source_baseline(const Timing& timing);
@@ -32,7 +33,7 @@ struct BaselineGain {
   bool in_mode = true;  // whether the baseline is as precise as the task's math mode requires
 };
 std::vector<BaselineGain> gains(const TaskBaselines& baselines, MathMode mode, double own_ns);
-// The gain over the fastest baseline that is as precise as the task's math mode requires.
+// Returns the gain over the fastest baseline that is as precise as the task's math mode requires.
 std::optional<BaselineGain> hardest_gain(const TaskBaselines& baselines, MathMode mode,
                                          double own_ns);
 

@@ -2,9 +2,9 @@
 // Converts the data of the events `answered`, `drafted`, `evaluated`, `certifying` and
 // `interrupted` to JSON and back.
 //
-// Contract: each struct has one function fields(), by which the run loop writes and RunView reads
-// its events. store/events.cpp documents the fields. Reading ignores unknown fields, because a
-// later version may have written them. The structs of a strategy's actions are in
+// Contract: each struct has one function fields(), with which the run loop writes and RunView reads
+// the event's data. The file store/events.cpp documents the fields. Reading ignores unknown fields,
+// because a later version may have written them. The structs of a strategy's actions are in
 // search/strategy.h.
 //
 // Example: CG_CHECK(record(EventType::drafted, to_json(Drafted{candidate})));
@@ -29,7 +29,7 @@ struct Answered {
   std::vector<TestCase> tests;
   std::vector<std::string> advice;
   std::string reason;               // set if the outcome is `unusable` or `nothing`
-  std::vector<std::string> reasks;  // for each repeated question, why the engine asked again
+  std::vector<std::string> reasks;  // why the engine asked again, for each repeated question
 };
 
 struct Drafted {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // RunView: the state of a run, computed from its events. The run loop, the reports and the command
-// line use it.
+// line use RunView.
 //
-// Contract: apply() updates the state by one event. It fails only if it cannot read the event's
-// data. Candidates are in the order in which they were proposed. The state depends only on the
-// events.
+// Contract: apply() updates the state by one event. A call of apply() fails only if the event's
+// data are unreadable. Candidates are in the order of their proposals. The state depends only on
+// the events.
 //
 // Example: CG_TRY(RunView view, view_run(events)); for (const RunStep& s : view.steps) ...
 #pragma once
@@ -28,7 +28,7 @@ struct RunResult {
   std::optional<double> first_ns;  // the first correct candidate's time
   int64_t evaluations = 0;
   bool interrupted = false;
-  // The status of all verdicts, if no program was correct and all verdicts have the same status.
+  // The status that all verdicts have in common, if no program was correct.
   std::optional<Status> all_verdicts;
 };
 
@@ -36,21 +36,21 @@ struct RunResult {
 struct ImportedFrom {
   std::string entry, entry_sha256;
   std::string device;                // such as "NVIDIA H200 (cuda:0, driver 580.159.04)"
-  Origin origin = Origin::measured;  // origin of the figures on that machine
+  Origin origin = Origin::measured;  // origin of the figures on this device
 };
 
 struct RunStep {
   Candidate candidate;
-  std::optional<Verdict> verdict;  // the newest verdict; a retry replaces an aborted verdict
+  std::optional<Verdict> verdict;  // the last verdict; a retry replaces an aborted verdict
   int attempts = 0;  // number of evaluations of this candidate, including aborted ones
   Decision decision = Decision::open;
   std::string reason;      // why the candidate was accepted or rejected
-  int64_t elapsed_ms = 0;  // time that its evaluations took
+  int64_t elapsed_ms = 0;  // total time of the candidate's evaluations
   double usd = 0;          // dollars spent on models since the previous step
-  int64_t clock_ms = 0;    // the run's clock at the step's last event
-  // For a draft: the number of earlier answers in the run, which identifies the draft's question.
+  int64_t clock_ms = 0;    // time of the step's last event on the run's clock
+  // For a draft (program passed to a tool): the number of earlier answers in the run.
   std::optional<int64_t> drafted;
-  // Set if `cutegen import` added the step. Its times then come from imported->device.
+  // Set if `cutegen import` added the step, with times from the device imported->device.
   std::optional<ImportedFrom> imported;
   std::optional<double> time_ns() const;
   // Adds the result of one more evaluation.
@@ -63,11 +63,11 @@ struct ModelCost {
   double usd = 0;
   bool unpriced = false;  // whether a call had no known price
   int64_t elapsed_ms = 0;
-  // Adds one call. `call_end`: the data of its event `call_ended`.
+  // Adds one model call. `call_end`: the data of the event `call_ended`.
   void add(const Json& call_end);
 };
 
-// The profile of the best program at the end of a run, or in `why` the reason for its absence.
+// The profile of the best program at the end of a run; without a profile, `why` has the reason.
 struct BestProfile {
   std::string candidate, why;
   std::optional<Profile> profile;
@@ -81,20 +81,20 @@ struct RunView {
   OptimizeSettings settings;
   std::optional<eval::OpenedTask> task;
   std::optional<TaskBaselines> baselines;
-  // A deque, because references to its elements must remain valid when it grows.
+  // A deque, because references to its elements must remain valid when the deque grows.
   std::deque<RunStep> steps;
   std::string best;             // id of the incumbent, or empty
-  std::vector<TestCase> tests;  // tests that a model proposed and evaluations use
+  std::vector<TestCase> tests;  // tests that a model proposed and the evaluator uses
   std::optional<BestProfile> profiled;
-  std::string certifying;  // the candidate whose certification has begun but not ended
+  std::string certifying;  // the candidate whose certification has not ended
   std::optional<BestCertificate> certified;
   std::optional<double> first_ns;  // time of the first accepted candidate
   int64_t evaluations = 0;         // number of finished evaluations, without aborted ones
   int64_t answers = 0;             // from proposers
-  int64_t reasks = 0;              // how often the engine asked a model again
+  int64_t reasks = 0;              // number of times that the engine asked a model again
   int64_t tool_calls = 0;          // by models
   ModelCost models;
-  int64_t clock_ms = 0;  // time that the run has used, without pauses between processes
+  int64_t clock_ms = 0;  // time that the run has used, without pauses before resumes
   int resumes = 0;
   std::optional<std::string> finished;  // the reason
   bool interrupted = false;
@@ -102,20 +102,20 @@ struct RunView {
   Result<void> apply(const Event& event);
   const RunStep* find(const std::string& candidate) const;
   const RunStep* incumbent() const { return find(best); }
-  // The incumbent's speedup over the fastest baseline that is as precise as the task's math mode
-  // requires.
+  // Returns the incumbent's speedup over the fastest baseline that is as precise as the task's math
+  // mode requires.
   std::optional<BaselineGain> gain() const;
-  // over_first(): the step's speedup over the first correct program; an imported step has none.
-  // over_floor(): the step's time divided by the floor; an imported step uses its own device's
-  // floor.
+  // over_first(): the step's speedup over the first correct program; nullopt for an imported step.
+  // over_floor(): the step's time divided by the task's floor, for an imported step by the floor on
+  // the step's device.
   std::optional<double> over_first(const RunStep& step) const;
   std::optional<double> over_floor(const RunStep& step) const;
-  // The incumbent's profile and certificate, or null.
+  // Return the incumbent's profile or certificate, or null.
   const Profile* best_profile() const;
   const Certificate* best_certificate() const;
-  // Whether the step is a draft for a question that has no answer yet.
+  // Returns whether the step is a draft for a question that has no answer yet.
   bool is_open_draft(const RunStep& step) const { return step.drafted == answers; }
-  // The id of the next candidate.
+  // Returns the id of the next candidate.
   std::string next_id() const { return "c" + std::to_string(steps.size() + 1); }
 
  private:
@@ -127,11 +127,11 @@ struct RunView {
   Result<void> on_imported(const Json& data, const std::string& where);
   Result<void> apply_end(const Event& event);
 
-  double told_usd_ = 0;  // the part of models.usd that RunStep::usd of earlier steps contains
+  double told_usd_ = 0;  // the sum of RunStep::usd over the earlier steps
 };
 
-// Names the program that over_first() compares with: "the first correct program" or "the source
-// kernel".
+// Names the program with which over_first() compares a step: "the first correct program" or "the
+// source kernel".
 const char* first_name(const RunView& view);
 Result<RunView> view_run(const std::vector<Event>& events);
 RunResult outcome_of(const RunView& view, const std::string& run_id);

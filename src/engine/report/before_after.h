@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the launches and the memory traffic of the best program with those of the module's
-// operators.
+// Compares the launches and the memory traffic of the best program with the launches and the
+// traffic of the PyTorch module's operators.
 //
-// Contract: the figures of the module (before) are modelled from its graph. Each operator that is
-// not a view counts as one launch, which reads its inputs once and writes its results once. The
-// figures of the best program (after) come from its profile. Without a profile, only its number of
-// launches is known (from the plan). `bytes_least` comes from the task. For an imported program
-// without a profile, before_after() returns no figures.
+// Contract: the figures of the module (before) are modelled from the module's graph. Each operator
+// that is not a view counts as one launch, which reads its inputs once and writes its results once.
+// The figures of the best program (after) come from the program's profile. Without a profile, only
+// the program's number of launches is known (from the plan). For an imported program without a
+// profile, before_after() returns no figures.
 //
 // Example: if (auto b = before_after(view)) print(to_text(*b));
 #pragma once
@@ -19,10 +19,10 @@ struct BeforeAfter {
   int64_t launches_before = 0, launches_after = 0;
   double bytes_before = 0, bytes_least = 0, flops = 0;
   std::optional<double> bytes_after;
-  Origin after = Origin::modelled;  // the origin of bytes_after
+  Origin after = Origin::modelled;  // how bytes_after was determined
 };
 std::optional<BeforeAfter> before_after(const RunView& view);
-// The number of launches of a graph's operators, and the bytes that they read and write.
+// The number of launches of a graph's operators, and the bytes that the operators read and write.
 struct OperatorCost {
   int64_t launches = 0;
   double bytes = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts a certificate to tables and to text. They show the time of each baseline in each mode,
-// its accuracy, and the floor.
+// Converts a certificate to tables and to text, which show the time of each baseline in each timing
+// mode, the baseline's accuracy, and the floor.
 //
 // Contract: times and ratios have 95% confidence intervals; the table shows "-" for a missing
 // ratio. The rows are the program, the baselines (first the fastest with a cold L2) and the floor.
-// Untrusted text is sanitized.
+// The functions sanitize untrusted text.
 //
 // Example: print_text(certificate_text(certificate));
 #pragma once
@@ -17,23 +17,25 @@
 namespace cutegen::engine {
 
 struct CertificateTable {
-  std::string title;               // such as "shape official"
+  std::string title;               // a title such as "shape official"
   std::vector<std::string> modes;  // column names: "cold", "warm", "graph", "call" and "accuracy"
   std::vector<std::vector<std::string>> rows;  // each row: a name, then one cell for each mode
 };
 CertificateTable certificate_table(const Certificate& certificate);
-// One table for each weighted shape of the task. Empty if the official shape is the only shape.
+// Returns one table for each weighted shape of the task, or nothing if the official shape is the
+// only weighted shape.
 std::vector<CertificateTable> shape_tables(const Certificate& certificate);
-// The conditions of the measurement, such as "NVIDIA H200 (driver 580.159.04), torch 2.11.0, cuDNN
+// Returns the measurement's conditions: "NVIDIA H200 (driver 580.159.04), torch 2.11.0, cuDNN
 // 9.10.2, 2 fresh processes, 50.6 s; SM clock 1980 MHz (1905 at least), memory 3201 MHz".
 std::string certificate_head(const Certificate& certificate);
-// A note that explains the mode `call`. Empty if the table does not have this mode.
+// Returns a note that explains the timing mode `call`, or an empty text if the table does not have
+// this mode.
 std::string call_note(const CertificateTable& table);
-// One line for each baseline whose results exceed the tolerance for candidates or could not be
-// compared. The line gives the reason.
+// Returns a line with the reason for each baseline whose errors exceed the tolerance for candidates
+// or are unknown.
 std::vector<std::string> accuracy_notes(const Certificate& certificate);
-// The whole certificate as text: certificate_table(), shape_tables(), the difference between the
-// processes, accuracy_notes(), and a list of missing figures. Each line ends with a newline.
+// Returns the certificate as text, in lines: certificate_table(), shape_tables(), the difference
+// between the processes, accuracy_notes(), and a list of missing figures.
 std::string certificate_text(const Certificate& certificate);
 // "1.220x [1.219,1.222]"
 std::string interval_text(double ratio, double low, double high);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line about the cost of a run's model calls, and one about the share of a program that uses
+// Formats one line about the cost of a run's model calls, and one line about a program's use of
 // CuTe.
 //
-// Contract: the terminal output and the report page use these lines. model_cost_text() shows
-// dollars only if the price of the model is known.
+// Contract: model_cost_text() shows dollars only if the price of the model is known.
 //
 // Example: line("model", model_cost_text(view));  // "8 calls, 91000 tokens in (70% cached), ..."
 #pragma once

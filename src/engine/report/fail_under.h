@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The option --fail-under RATIO: whether the best program's speedup over the baseline is at least
-// RATIO.
+// The option --fail-under RATIO: checks whether the best program's speedup over the baseline is at
+// least RATIO.
 //
-// Contract: the speedup is the ratio of times with a cold L2, compared with the fastest baseline in
-// the task's math mode. If the run has a certificate, the speedup is the certified one. On a
-// simulator, which times no baseline, the first correct program replaces the baseline. The lower
-// end of the speedup's 95% confidence interval must reach the ratio. If no speedup is known,
-// reaches() returns false.
+// Contract: the speedup is the time of the fastest baseline in the task's math mode, divided by the
+// program's time, both with a cold L2. If the run has a certificate, the speedup comes from the
+// certificate. On a simulator, which times no baseline, the first correct program takes the place
+// of the baseline. The lower end of the speedup's 95% confidence interval must be at least RATIO.
+// If no speedup is known, reaches() returns false.
 //
 // Example: if (!reaches(view, 1.05)) return kExitBelow;
 #pragma once
@@ -24,7 +24,8 @@ struct BestGain {
   GainFrom by = GainFrom::first;
 };
 std::optional<BestGain> best_gain(const RunView& view);
-// The speedup in the certificate, or nothing if it has no baseline in the math mode.
+// Returns the speedup in the certificate, or nothing if the certificate has no baseline in the math
+// mode.
 std::optional<BestGain> certified_gain(const Certificate& certificate, MathMode mode);
 bool reaches(const std::optional<BestGain>& gain, double wanted);
 // Returns text such as "at least 1.043x over compile (certified, cold; median 1.051x)", or the

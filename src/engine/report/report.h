@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report page of a run: one self-contained HTML file.
 //
-// Contract: the function escapes all text from models, tasks and programs. It also accepts the
+// Contract: report_html() escapes all text from models, tasks and programs, and also accepts the
 // events of an unfinished run.
 //
 // Example: CG_TRY(std::string page, report_html(info, events));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the chart of a report page as an inline SVG: the time of each step, the floor and the
-// reachable bound.
+// Draws the chart of a report page as an inline SVG: the time of each step, the floor (no program
+// is faster) and the reachable time.
 //
-// Contract: the SVG contains only numbers and candidate ids, so it needs no escaping. The result is
-// empty if no step has a time.
+// Contract: the SVG contains only numbers and candidate ids, so the SVG needs no escaping. The SVG
+// is empty if no step has a time.
 //
 // Example: std::string svg = chart_svg(view);
 #pragma once

@@ -3,8 +3,8 @@
 // certificate, and imported verdicts.
 //
 // Contract: add_gain() sets the template's variables `gain`, `roofline`, `certificate` or
-// `no_certificate`, and `imported`. It leaves out a variable that would be empty. Every figure has
-// a label for its origin.
+// `no_certificate`, and `imported`. Variables without content stay unset. Every figure has a label
+// that names its origin.
 //
 // Example: add_gain(page, view);
 #pragma once
@@ -15,8 +15,8 @@
 namespace cutegen::engine {
 
 void add_gain(ReportData& page, const RunView& view);
-// The step's speedup over the incumbent of that moment, as "1.052x [1.049,1.055]". "-" if the two
-// programs were not timed alternately.
+// Returns the step's speedup over the incumbent at that step, as "1.052x [1.049,1.055]", or "-" if
+// the evaluator did not time the two programs alternately.
 std::string in_turn_text(const RunStep& step);
 
 }  // namespace cutegen::engine

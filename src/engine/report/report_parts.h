@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers that fill in the template of the report page. Only for use in this folder.
+// Helpers that fill in the template of the report page. Only files in src/engine/report may use the
+// helpers.
 //
-// Contract: the helpers sanitize untrusted text, and the template escapes it for HTML.
+// Contract: the helpers sanitize untrusted text, and the template escapes the text for HTML.
 //
 // Example: Entries e; e.add("tensors", "x f32 [16, 64]"); page.set("win", e.list());
 #pragma once
@@ -20,7 +21,7 @@ inline ReportData text(const std::string& value, size_t limit = 400) {
   return {sanitize(value, limit)};
 }
 
-// A list of names and values. add() ignores empty values.
+// A list of names with values, without empty values.
 class Entries {
  public:
   Entries& add(const std::string& name, const std::string& value) {

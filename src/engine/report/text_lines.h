@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats lines that consist of a name and a value, for the text output of runs. Only for use in
-// engine.
+// Formats lines that consist of a name and a value, for the text output of runs. Only src/engine
+// may use these functions.
 //
 // Contract: clean() turns untrusted text into one line without terminal escapes.
 //

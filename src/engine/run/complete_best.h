@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles the best program before a run ends and, on a GPU, certifies it, each within a time
-// limit.
+// Profiles the best program before a run ends and, on a GPU, certifies this program, each within a
+// time limit.
 //
 // Contract: wants_profile() and wants_certificate() are false if the run already has the result, so
 // a resumed run repeats nothing. If profiling or certifying fails, the run continues, and the
@@ -15,20 +15,21 @@
 
 namespace cutegen::engine {
 
-// Whether to profile the best program. False for imported programs and programs with a profile.
+// Returns whether to profile the best program: never an imported program or a program with a
+// profile.
 bool wants_profile(const RunView& view);
 bool wants_certificate(const RunView& view);
 
 BestProfile profile_of(const std::string& candidate, Verdict verdict);
 
-// A request with the standard baselines and the baselines of the task. Its time limit is the limit
-// in the settings plus the minutes that the search did not use.
+// Returns a request with the standard baselines and the task's baselines. The time limit is
+// certify_limit(): the settings' minutes plus the minutes that the search did not use.
 eval::CertifyRequest certify_request(const RunView& view);
 Nanoseconds certify_limit(const RunView& view, int64_t clock_ms);
 BestCertificate certificate_of(const Context& ctx, const RunView& view,
                                eval::EvaluatorClient& evaluator, Nanoseconds limit,
                                RunObserver& observer);
-// The reason, if it is known in advance that certifying is impossible; otherwise empty.
+// Returns the reason if the settings exclude a certificate; otherwise an empty text.
 std::string no_certificate(const OptimizeSettings& settings);
 
 }  // namespace cutegen::engine

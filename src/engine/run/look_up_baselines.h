@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the baseline times of a run's task in the cache and scales them to the present speed of the
-// GPU. If the cache has no times, has the evaluator time PyTorch's eager mode.
+// GPU. If the cache has no usable times, the evaluator times PyTorch's eager mode.
 //
-// Contract: returns an error only if the Context ends. Other failures only set `note` in the
-// result, because a search works without baselines.
+// Contract: look_up_baselines() returns an error only if the Context was cancelled or timed out.
+// Any other failure only sets `note` in the result, because a search works without baselines.
 //
 // Example: CG_TRY(TaskBaselines b, look_up_baselines(parts, ctx, e, task, o));
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace cutegen::engine {
 
-// Whether the run is on a GPU and uses baselines.
+// Returns whether the run is on a GPU and uses baselines.
 bool wants_baselines(const OptimizeSettings& settings);
 Result<TaskBaselines> look_up_baselines(const Parts& parts, const Context& ctx,
                                         eval::EvaluatorClient& evaluator,

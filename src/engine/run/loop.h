@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run loop with its dependencies as parameters, so that tests can replace them by fakes.
+// The run loop with its dependencies as parameters, so that tests can pass fakes.
 //
-// Contract: as in engine/run/run.h. `Parts` provides the evaluator, the proposer or the model, and
-// the clock. Otherwise, the loop accesses only the store and the out folder.
+// Contract: the contract of engine/run/run.h applies. `Parts` provides the evaluator, the proposer
+// or the model, and the clock. Apart from `Parts`, the loop accesses only the store and the out
+// folder.
 //
 // Example: Parts parts = real_parts(); optimize_with(parts, ctx, store, settings, observer);
 #pragma once
@@ -24,14 +25,14 @@ struct Parts {
   std::function<Result<std::unique_ptr<Proposer>>(const OptimizeSettings&, const eval::OpenedTask&)>
       make_proposer;
   std::function<int64_t()> now_ms;  // any steady clock
-  // Opens the language model for all other proposers. For `replay:RUN`, the store has the
-  // recordings.
+  // Opens the language model of a proposer that needs one. For the model `replay:RUN`, the store
+  // has the recorded answers.
   std::function<Result<std::unique_ptr<llm::ChatModel>>(const OptimizeSettings&, store::Store&)>
       open_model{};
   // Finds a task's cached baselines; without this function, runs have no baselines.
   std::function<std::optional<BaselineRecord>(const eval::OpenedTask&)> find_baselines{};
-  // Returns the present times of the control kernels. To measure them, the function opens a task in
-  // the given evaluator, which must therefore be able to keep two tasks open.
+  // Returns the present times of the control kernels. To time the kernels, the function opens a
+  // task in the given evaluator, which must be able to keep two tasks open.
   std::function<Result<std::vector<ControlTime>>(const Context&, eval::EvaluatorClient&,
                                                  const eval::OpenedTask&)>
       controls{};
@@ -43,7 +44,7 @@ Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, store::S
 Result<RunResult> resume_with(const Parts& parts, const Context& ctx, store::Store& store,
                               const std::string& run, RunObserver& observer);
 
-// An evaluator in which the run's task is open. open_task() repeats a failed start once.
+// An evaluator in which the run's task is open. If the start fails, open_task() tries once more.
 struct Opened {
   std::unique_ptr<eval::EvaluatorClient> evaluator;
   eval::OpenedTask task;

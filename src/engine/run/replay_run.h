@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays a recorded run: repeats its actions and questions and, on request, its evaluations.
+// Replays a recorded run: repeats the run's actions and questions and, on request, its evaluations.
 //
-// Contract: replay_with() passes the recorded events to a new strategy and proposer. It fails at
-// the first action, question or answer that differs from the record. It starts no evaluator.
-// re_evaluate_with() also judges every recorded candidate again. It stops at the first difference
-// (divergence) and returns it as a result, not as an error. A time diverges if it differs by more
-// than `tolerance`. re_evaluate_with() skips aborted evaluations. Neither function writes to the
-// journal.
+// Contract: replay_with() passes the recorded events to a new strategy and proposer. The replay
+// fails at the first action, question or answer that differs from the record. The function
+// replay_with() starts no evaluator. The function re_evaluate_with() also judges every recorded
+// candidate again, except for aborted evaluations. At the first difference, re_evaluate_with()
+// stops and returns the difference (`divergence`) as a result, not as an error. A time counts as
+// different if it differs by more than `tolerance`. Neither replay_with() nor re_evaluate_with()
+// writes to the journal.
 //
 // Example: CG_TRY(ReEvaluation r, re_evaluate_with(real_parts(), ctx, store, "last", {},
 // observer));
@@ -22,15 +23,15 @@ Result<RunResult> replay_with(const Parts& parts, const Context& ctx, store::Sto
                               const std::string& run, RunObserver& observer);
 
 struct ReEvaluateSettings {
-  std::filesystem::path file;  // the task file; if empty, the recorded path
+  std::filesystem::path file;  // the task file; empty: the path in the record
   // Largest accepted difference of a time, as a share of the recorded time.
   double tolerance = 0.05;
 };
 
 struct ReEvaluation {
   RunResult recorded;
-  int64_t events = 0, evaluations = 0;  // number of replayed events, and of repeated evaluations
-  int64_t left_out = 0;                 // number of skipped evaluations, because they were aborted
+  int64_t events = 0, evaluations = 0;  // numbers of replayed events and repeated evaluations
+  int64_t left_out = 0;                 // number of aborted evaluations, which the replay skips
   double largest_change = 0;            // largest change of a time, as a share of the recorded time
   std::vector<std::string> remarks;     // such as "toolchain: recorded NVRTC 13.0, now NVRTC 13.1"
   std::optional<Divergence> divergence;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walk: passes the events of a run to a strategy and a RunView, and checks every recorded action.
 //
-// Contract: call step() with each event in order, both recorded and new ones. If the event records
-// an action, the strategy must choose the same action. Otherwise, step() returns an error that
-// names the event and both actions. If `make_proposer` is set, step() also asks a proposer every
-// recorded question again, and requires the recorded answer (for replays).
+// Contract: call step() with each event in order, for recorded and for new events. If the event
+// records an action, the strategy must choose the same action. If the actions differ, step()
+// returns an error that names the event and both actions. If `make_proposer` is set, step() also
+// asks a proposer every recorded question again, and requires the recorded answer (for replays).
 //
 // Example: Walk walk; for (const Event& e : events) CG_CHECK(walk.step(e)); walk.next();
 #pragma once
@@ -20,8 +20,8 @@ namespace cutegen::engine {
 // The first difference between a replay and the record.
 struct Divergence {
   int64_t event = 0;  // the event's number in the journal
-  std::string step;   // the candidate or the role that the event names
-  // Name of the differing field: "action", "answer/...", "question/...", "verdict/status",
+  std::string step;   // the candidate or the role in the event
+  // Name of the field that differs: "action", "answer/...", "question/...", "verdict/status",
   // "verdict/time_ns", "task/id", ...
   std::string field;
   std::string recorded, now;
@@ -30,14 +30,14 @@ struct Divergence {
 class Walk {
  public:
   using MakeProposer = std::function<Result<std::unique_ptr<Proposer>>(const RunView&)>;
-  // Pass `make_proposer` to check answers, too.
+  // With `make_proposer`, step() also checks answers.
   explicit Walk(MakeProposer make_proposer = {}) : make_proposer_(std::move(make_proposer)) {}
 
   Result<void> step(const Event& event);
-  // The strategy's next action; null before the event `task` and after the end of the run.
+  // Returns the strategy's next action; null before the event `task` and after the run's end.
   const search::Action* next();
   const RunView& view() const { return view_; }
-  // The difference from the record, if the last step() failed because an action or answer differs.
+  // Returns the difference from the record, if an action or answer differed in the last step().
   const std::optional<Divergence>& divergence() const { return divergence_; }
 
  private:

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs many searches, several at a time, with a few shared evaluators. The commands `bench` and
-// `compare` use it.
+// Runs many searches for the commands `bench` and `compare`, several at a time, with a few shared
+// evaluators.
 //
 // Contract: each BatchItem becomes an ordinary run in the store and, when the run ends, a RunRow.
 // `jobs` runs are active at the same time and share the evaluators of an EvaluatorPool. An item may
 // continue an unfinished run of an earlier process, if task file, out folder and strategy are the
 // same. If a task cannot be opened, its row has the error, and the batch continues. If a run fails
-// because other runs use too much GPU memory, it is repeated at the end, alone. A user error that
-// affects all runs (such as an unknown device) or an error of the observer ends the batch.
+// because other runs use too much GPU memory, run_batch() repeats this run alone at the end. A user
+// error that affects all runs (such as an unknown device) or an error of the observer ends the
+// batch.
 //
 // Example: CG_CHECK(run_batch(real_parts(), ctx, store, {.jobs = 4}, items, observer));
 #pragma once
@@ -21,7 +22,7 @@ namespace cutegen::engine {
 // The result of a run.
 struct RunRow {
   RowStatus status = RowStatus::pending;  // error: the task could not be opened
-  std::string reason;                     // why the run stopped, or why it found no program
+  std::string reason;                     // why the run stopped, or why the run found no program
   std::string run, workload;
   std::optional<double> first_ns, best_ns, floor_ns;
   std::string time_origin;
@@ -31,15 +32,15 @@ struct RunRow {
   ModelCost models;
   std::string math_mode;
   std::optional<TaskBaselines> baselines;  // on a GPU
-  // Algebraic rewrites that changed the best program's graph, or that could change it.
+  // Algebraic rewrites that changed, or could change, the best program's graph.
   std::vector<Rewrite> rewrites;
-  std::string diagnosis;  // bottleneck of the best program's slowest kernel, if it has a profile
-  std::vector<std::optional<double>> curve;  // the best time after 1, 2, 3, ... evaluations
+  std::string diagnosis;  // bottleneck of the best program's slowest kernel, from the profile
+  std::vector<std::optional<double>> curve;  // the best time in ns after 1, 2, 3, ... evaluations
   bool modelled() const { return time_origin == to_string(Origin::modelled); }
   bool ended() const { return status != RowStatus::pending && status != RowStatus::interrupted; }
   std::optional<double> floor_ratio() const;  // the best time divided by the floor
   std::vector<BaselineGain> gains() const;
-  // The speedup over the fastest baseline that is as precise as the task's math mode requires.
+  // The speedup over the fastest baseline with at least the precision of the task's math mode.
   std::optional<BaselineGain> hardest_gain() const;
 };
 
@@ -48,12 +49,12 @@ struct BatchItem {
   // Time limit of the run; 0: no limit. An evaluation that is running at the limit may continue up
   // to twice the limit.
   double minutes = 0;
-  bool goes_on = false;  // continue an unfinished run of an earlier process
-  std::string since;     // if set, also reuse a finished run that began at this time or later
+  bool goes_on = false;  // continue an unfinished run that an earlier process began
+  std::string since;     // if set: also use finished runs, but no run that began earlier
 };
 
 struct BatchSettings {
-  int jobs = 1, evaluators = 0;  // 0 evaluators mean one per job, at most one per core
+  int jobs = 1, evaluators = 0;  // evaluators: 0 means one per job, at most one per core
   Trace* trace = nullptr;
 };
 int evaluators_of(int jobs, int asked);
@@ -61,7 +62,7 @@ int evaluators_of(int jobs, int asked);
 class BatchObserver {
  public:
   virtual ~BatchObserver() = default;
-  // The threads of the jobs call these functions, one thread at a time.
+  // The threads of the jobs call on_end() and on_progress(), one thread at a time.
   virtual Result<void> on_end(size_t item, RunRow row) = 0;
   virtual void on_progress(size_t item, const std::string& line) = 0;
 };
@@ -70,11 +71,11 @@ Result<void> run_batch(const Parts& parts, const Context& ctx, store::Store& sto
                        const BatchSettings& settings, const std::vector<BatchItem>& items,
                        BatchObserver& observer);
 
-// The exit code for several rows: 0 if a row is correct; otherwise the code of the rows' status, if
-// it is the same for all; otherwise kExitFailed.
+// Returns the exit code for several rows: 0 if a row is correct; otherwise the code of the rows'
+// status if all rows have the same status; otherwise kExitFailed.
 int exit_code(const std::vector<const RunRow*>& rows);
 
-// largest size of bench.json and compare.json
+// The largest size of bench.json and compare.json, in bytes.
 inline constexpr size_t kMostState = size_t{256} << 20;
 
 }  // namespace cutegen::engine

@@ -2,9 +2,9 @@
 // The command `compare`: runs several strategies on the same tasks, with equal evaluators and equal
 // budgets.
 //
-// Contract: a CompareCell is one run: it has a task, a strategy and the number of the repetition.
-// All runs have the same limits of evaluations, dollars, tokens and minutes (engine/suite/batch.h).
-// The cells run in rounds: all first repetitions, then all second ones, and so on. The seed
+// Contract: a CompareCell is one run, with a task, a strategy and the number of the repetition. All
+// runs have the same limits of evaluations, dollars, tokens and minutes (engine/suite/batch.h). The
+// cells run in rounds: all first repetitions, then all second repetitions, and so on. The seed
 // determines the order within a round, so that slow changes of the machine affect all strategies
 // alike. After each cell, run_compare() saves all results in out/compare.json, compare.csv and
 // curves.csv. Another call with the same settings continues the comparison.
@@ -16,19 +16,19 @@
 
 namespace cutegen::engine {
 
-// The strategies that `compare` accepts: climb, which uses recipes, and cutegen, cudaforge, stark,
-// astra, astra-single and best-of-n, which ask the model.
+// Returns the strategies that `compare` accepts: climb, which uses recipes, and cutegen, cudaforge,
+// stark, astra, astra-single and best-of-n, which ask a language model.
 std::vector<std::string> comparable_strategies();
 Result<std::vector<std::string>> parse_strategies(const std::string& text);
 
 struct CompareSettings {
-  // The settings of every run. run_compare() sets file, out and strategy for each cell.
+  // The settings of every run, except file, out and strategy, which run_compare() sets.
   OptimizeSettings optimize;
   std::vector<std::string> strategies;  // in the order of the table
   int repeats = 1;
   int64_t seed = 1;
   double minutes = 0;            // time limit of each cell; 0: no limit
-  int jobs = 1, evaluators = 0;  // 0 evaluators mean one per job, at most one per core
+  int jobs = 1, evaluators = 0;  // evaluators: 0 means one per job, at most one per core
   std::filesystem::path out;
   Trace* trace = nullptr;
 };
@@ -51,7 +51,7 @@ struct Comparison {
 class CompareObserver {
  public:
   virtual ~CompareObserver() = default;
-  // The threads of the jobs call these functions, one thread at a time.
+  // The threads of the jobs call on_cell() and on_progress(), one thread at a time.
   virtual void on_cell(const CompareCell& cell, size_t ended, size_t total) = 0;
   virtual void on_progress(const CompareCell& cell, const std::string& line) = 0;
 };

@@ -2,9 +2,10 @@
 // Converts a comparison to a text table, to CSV and to JSON (schema cutegen.compare.v1).
 //
 // Contract: the JSON contains everything that `compare` needs to continue, and comparison_from()
-// reads it. A ratio is the best time divided by the floor. Means are geometric means, first over
-// the repetitions that solved a task, then over the tasks that every strategy solved. A curve shows
-// the best result after k evaluations; if a run ended earlier, the curve uses its last result.
+// reads the JSON. A floor ratio is the best time divided by the floor. Means are geometric means,
+// first over the repetitions that solved a task, then over the tasks that every strategy solved
+// (common tasks). A curve shows the best result after k evaluations; if a run ended earlier, the
+// curve uses its last result.
 //
 // Example: print_text(compare_table(settings, comparison));
 #pragma once
@@ -16,21 +17,21 @@ namespace cutegen::engine {
 
 struct StrategySummary {
   std::string strategy;
-  int64_t cells = 0, correct = 0;  // all runs, and runs with a correct program
-  int64_t tasks = 0, solved = 0;   // all tasks, and tasks that at least one run solved
+  int64_t cells = 0, correct = 0;  // numbers of all runs, and of runs with a correct program
+  int64_t tasks = 0, solved = 0;   // numbers of all tasks, and of tasks that a run solved
   std::optional<double> floor_ratio;
-  std::optional<RatioInterval> floor_ratio_interval;  // needs two repetitions of each common task
+  std::optional<RatioInterval> floor_ratio_interval;  // if each common task has two repetitions
   int64_t evaluations = 0;
   ModelCost models;
   double seconds = 0;
 };
 struct CurvePoint {
   int64_t evaluations = 0;
-  int64_t correct = 0;                // runs that had a correct program by then
-  std::optional<double> floor_ratio;  // mean over the common tasks, once all of them have a time
+  int64_t correct = 0;                // runs with a correct program after k evaluations
+  std::optional<double> floor_ratio;  // mean over the common tasks, if all common tasks have a time
 };
 
-// Names of the tasks that every strategy solved.
+// Returns the names of the tasks that every strategy solved.
 std::vector<std::string> common_tasks(const std::vector<CompareCell>& cells);
 std::vector<StrategySummary> summaries(const std::vector<CompareCell>& cells);
 std::vector<CurvePoint> curve_of(const std::vector<CompareCell>& cells,
@@ -41,7 +42,7 @@ std::string cell_line(const CompareCell& cell);
 std::string compare_table(const Comparison& comparison);
 std::string compare_csv(const std::vector<CompareCell>& cells);
 std::string curves_csv(const std::vector<CompareCell>& cells);
-// The settings that `compare` requires to be the same when it continues.
+// Returns the settings that must be the same when `compare` continues.
 Json compare_settings_json(const CompareSettings& settings);
 Json compare_json(const CompareSettings& settings, const Comparison& comparison);
 Result<Comparison> comparison_from(const Json& document);

@@ -4,8 +4,8 @@
 // Contract: lease() connects a run to one of the evaluators. The evaluator keeps the run's task
 // open until the run destroys the returned client. The run occupies the evaluator only while it
 // opens its task or evaluates a program. While the run waits for its model, other runs use the
-// evaluator, in the order of their requests. If an evaluator has failed, the next run that uses it
-// restarts it. The pool must outlive all clients.
+// evaluator, in the order of their requests. If an evaluator has failed, the next run restarts the
+// evaluator before using it. The pool must outlive all clients.
 //
 // Example: EvaluatorPool pool(parts, {.evaluators = 2, .runs = 32});
 //          CG_TRY(auto evaluator, pool.lease(ctx, options)); evaluator->open_task(ctx, file);
@@ -22,14 +22,14 @@ namespace cutegen::engine {
 struct PoolSettings {
   int evaluators = 1;
   int runs = 1;            // largest number of connected runs
-  Trace* trace = nullptr;  // receives a track for each evaluator
+  Trace* trace = nullptr;  // records a track for each evaluator
 };
 
 class EvaluatorPool {
  public:
   EvaluatorPool(const Parts& parts, PoolSettings settings);
   ~EvaluatorPool();
-  // `options` must be the same in all calls. The pool sets the number of open tasks itself.
+  // `options` must be the same in all calls. The pool overwrites `options.tasks`.
   Result<std::unique_ptr<eval::EvaluatorClient>> lease(const Context& ctx,
                                                        const eval::EvaluatorOptions& options);
 

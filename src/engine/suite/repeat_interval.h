@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes the confidence interval of a strategy's result from the spread of its repetitions.
 //
-// Contract: the input has a list of ratios for each task, one ratio per repetition. The function
-// takes the geometric mean of each list, and then the geometric mean over the tasks. It returns the
-// 95% confidence interval of the result. The tasks are fixed and only the repetitions are random,
-// so only the spread within each task counts (Student's t on logarithms, with the degrees of
-// freedom of Welch and Satterthwaite). The result is empty without tasks, or if a task has fewer
-// than two repetitions.
+// Contract: the input has a list of ratios for each task, one ratio per repetition. The strategy's
+// result is the geometric mean over the tasks of each list's geometric mean. The function
+// repeat_interval() returns the 95% confidence interval of the strategy's result. The tasks are
+// fixed and only the repetitions are random, so only the spread within each task counts (Student's
+// t on logarithms, with the degrees of freedom of Welch and Satterthwaite). Without tasks, or if a
+// task has fewer than two repetitions, the function returns nullopt.
 //
 // Example: auto interval = repeat_interval({{1.20, 1.25}, {1.10, 1.14}});
 #pragma once

@@ -2,9 +2,10 @@
 // Summarises how much algebraic rewrites contributed to the speedups of a bench, as opposed to
 // faster kernels.
 //
-// Contract: each task is in one of three groups. In `constant`, the module's result is the same for
-// all inputs. In `rewritten`, rewrites changed the graph of the best program. In `as_written`, the
-// graph is unchanged. `possible` lists tasks to which more rewrites would apply.
+// Contract: each task is in one of three groups. In the group `constant`, the module's result is
+// the same for all inputs. In the group `rewritten`, rewrites changed the graph of the best
+// program. In the group `as_written`, the graph is unchanged. `possible` lists tasks to which more
+// rewrites would apply.
 //
 // Example: RewriteSummary s = rewrite_summary(report.rows); s.rewritten.against_best
 #pragma once
@@ -15,8 +16,8 @@ namespace cutegen::engine {
 
 struct RewriteGroup {
   int64_t tasks = 0, correct = 0;
-  std::optional<double> against_best;  // geometric mean of the speedups over the best baseline
-  std::optional<double> over_floor;    // geometric mean of time / floor
+  std::optional<double> against_best;  // geometric mean of speedups over the best baseline
+  std::optional<double> over_floor;    // geometric mean of program time / floor
 };
 
 struct RewriteSummary {
@@ -26,10 +27,10 @@ struct RewriteSummary {
 };
 
 RewriteSummary rewrite_summary(const std::vector<BenchRow>& rows);
-// The names of the rules that changed the graph of the task's best program, such as
+// Returns the names of the rules that changed the graph of the task's best program, such as
 // "sum-of-product, one-element".
 std::string applied_rewrites(const BenchRow& row);
-// The summary as text. Empty if no rewrite applies to any task.
+// Returns the summary as text, or an empty text if no rewrite applies to any task.
 std::string rewrite_summary_text(const std::vector<BenchRow>& rows);
 Json rewrite_summary_json(const std::vector<BenchRow>& rows);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RowStatus: the status of a row in the tables of `bench`, `compare` and `eval --batch`.
 //
-// Contract: the values include all statuses of a verdict. Do not change the names, because tables
-// in JSON and CSV contain them.
+// Contract: the values of RowStatus include all statuses of a verdict. Do not change the names,
+// because tables in JSON and CSV contain them.
 //
 // Example: row.status = row_status(verdict.status); fmt::print("{}", to_string(row.status));
 #pragma once
@@ -21,7 +21,7 @@ enum class RowStatus {
   rejected,
   unsupported,
   aborted,
-  error,  // the task or the entry could not be judged
+  error,  // the evaluator could not judge the task or the entry
   interrupted,
   pending,
 };

@@ -2,7 +2,8 @@
 // Converts a RunRow (engine/suite/batch.h) to JSON and back, for the tables of `bench` and
 // `compare`.
 //
-// Contract: run_row_fields() leaves out `models` and `curve`, because only `compare` prints them.
+// Contract: run_row_fields() omits `models` and `curve`, because only `compare` stores these
+// fields.
 //
 // Example: v("name", row.name); run_row_fields(v, row);
 #pragma once

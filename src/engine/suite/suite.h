@@ -2,9 +2,9 @@
 // Finds the tasks of a suite in KernelBench's layout: DIR/levelN/NUMBER_name.py, or
 // DIR/KernelBench/levelN/NUMBER_name.py.
 //
-// Contract: find_suite() returns the requested tasks, sorted by level and number. It does not open
-// their files. If a level or number does not exist, it returns a user error that lists the existing
-// ones.
+// Contract: find_suite() returns the requested tasks, sorted by level and number. The function
+// find_suite() does not open the tasks' files. If a level or number does not exist, find_suite()
+// returns a user error that lists the existing levels or numbers.
 //
 // Example: CG_TRY(auto numbers, parse_numbers("19-32,36"));
 //          CG_TRY(auto tasks, find_suite("KernelBench", {1}, numbers));
@@ -28,9 +28,9 @@ struct SuiteTask {
 
 using NumberRange = std::pair<int, int>;  // first and last
 
-// Parses ranges such as "19-32,36". `where` is the name of the flag, for errors.
+// Parses ranges such as "19-32,36". In errors, `where` names the flag.
 Result<std::vector<NumberRange>> parse_numbers(const std::string& text, const std::string& where);
-// `numbers` selects tasks of each level. If it is empty, all tasks are selected.
+// `numbers` selects the tasks of each level; empty: all tasks of the levels.
 Result<std::vector<SuiteTask>> find_suite(const std::filesystem::path& dir,
                                           const std::vector<NumberRange>& levels,
                                           const std::vector<NumberRange>& numbers);

@@ -3,8 +3,9 @@
 // format (chrome://tracing, Perfetto).
 //
 // Contract: a span is an interval with a name on a track (a line of the timeline). Spans of the
-// same track may nest, but not overlap otherwise. Tracks appear in the order of their first span.
-// Several threads may add spans at once. Text is sanitised. Only write() writes a file.
+// same track may nest, but not partly overlap. The timeline shows the tracks in the order of their
+// first spans. Several threads may add spans at once. Text is sanitised. Only write() writes a
+// file.
 //
 // Example: Trace trace; { Trace::Span span(&trace, "evaluator 1", "compile"); work(); }
 //          CG_CHECK(trace.write("trace.json"));
@@ -28,8 +29,7 @@ class Trace {
   Json json() const;
   Result<void> write(const std::filesystem::path& file) const;
 
-  // Records a span from the object's construction to its destruction. Does nothing if `trace` is
-  // null.
+  // Records a span from construction to destruction of this object, if `trace` is not null.
   class Span {
    public:
     Span(Trace* trace, std::string track, std::string name)
@@ -37,7 +37,7 @@ class Trace {
     ~Span() { end(); }
     Span(const Span&) = delete;
     Span& operator=(const Span&) = delete;
-    // Ends this span and begins another one on the same track.
+    // Ends this span and begins another span on the same track.
     void next(const std::string& name);
     void end();
 

@@ -2,8 +2,8 @@
 // Fixtures for tests of runs that ask a model: a scripted model, numbered programs, a temporary
 // store.
 //
-// Contract: the source of program n begins with "// n". The toy evaluator reads this number and
-// judges the program by it.
+// Contract: the source of program n begins with "// n". The toy evaluator reads the number n and
+// uses it to choose the verdict.
 //
 // Example: script_.answers = {first_program(1), next_program(1, 2)}; run(*store(), settings(2));
 #pragma once
@@ -39,16 +39,16 @@ inline std::string next_program(int from, int to) {
 
 struct Crash {};
 
-// One answer of the model: text, tool calls, or both. The text "crash" simulates a process that
-// dies before it receives the answer.
+// One answer of the model: text, tool calls, or both. The text "crash" simulates that cutegen dies
+// before it receives the answer.
 struct Said {
-  Said(std::string words) : text(std::move(words)) {}  // NOLINT: scripts are lists of texts
+  Said(std::string words) : text(std::move(words)) {}  // NOLINT
   Said(const char* words) : text(words) {}             // NOLINT
   std::string text;
   std::vector<llm::ToolCall> calls;
 };
 
-// The model's answers in order. Each answer costs one cent.
+// The scripted model's answers in order. Each answer costs one cent.
 struct Script {
   std::deque<Said> answers{};
   std::vector<llm::ChatRequest> asked{};

@@ -2,9 +2,9 @@
 // Fakes for the engine's tests: numbered programs, an evaluator with scripted verdicts, and a clock
 // that advances at every call.
 //
-// Contract: the source of program n begins with "// n". The verdict of its k-th evaluation is
-// judge(n, k), with k from 0. The counters count all evaluations and starts, also across simulated
-// crashes and resumes.
+// Contract: the source of program n begins with "// n". The verdict of the k-th evaluation of
+// program n is judge(n, k), with k from 0. The counters of ToyWorld count all evaluations and
+// starts, also across simulated crashes and resumes.
 //
 // Example: ToyWorld w; w.judge = [](int n, int) { return timed(100.0 / n); };
 // optimize_with(w.parts(), ...)
@@ -95,8 +95,8 @@ inline eval::OpenedTask relu_task() {
   return o;
 }
 
-// A new path for a test's files, in memory (/dev/shm) if possible, because the store syncs every
-// event to disk.
+// Returns a new path for a test's files, in memory (/dev/shm) if possible, because the store syncs
+// every event to disk.
 inline std::filesystem::path scratch_path(const std::string& name) {
   std::filesystem::path shared = "/dev/shm";
   bool usable = ::access(shared.c_str(), W_OK) == 0;
@@ -104,8 +104,8 @@ inline std::filesystem::path scratch_path(const std::string& name) {
          ("cutegen-" + name + "-" + random_id().substr(0, 12));
 }
 
-// A certificate of a program that is twice as fast as torch.compile in every mode, with intervals
-// of 1%.
+// Returns a certificate of a program that is twice as fast as torch.compile in every timing mode,
+// with intervals of 1%.
 inline Certificate toy_certificate(const KernelProgram& program) {
   Certificate c;
   c.program_id = program_id(program);
@@ -153,13 +153,13 @@ struct ToyWorld {
   std::function<Verdict(int number, int attempt)> judge = [](int n, int) {
     return timed(100.0 - n);
   };
-  // Number of programs that the proposer proposes before it answers "nothing left to try".
+  // Number of programs that the ToyProposer proposes before it answers "nothing left to try".
   int programs = 6;
   int started = 0;  // evaluators started
-  // The accuracy that the last call of open_task_as() asked for.
+  // The accuracy that the last call of open_task_as() requested.
   AskedAccuracy asked{};
   std::map<int, int> evaluations{};  // number of finished evaluations, by program number
-  int compiled = 0;                  // number of programs that were only compiled
+  int compiled = 0;                  // number of programs that only had to compile
   std::function<Verdict(int number)> compile = [](int) { return untimed(Status::correct, ""); };
   std::function<void(int number)> during_evaluation = [](int) {};
   eval::OpenedTask opened = relu_task();
@@ -219,7 +219,7 @@ class ToyEvaluator final : public eval::EvaluatorClient {
   ToyWorld& world_;
 };
 
-// Proposes programs 1, 2, 3, ... The parent of each is the parent in the question.
+// Proposes programs 1, 2, 3, ... The parent of each program is the parent in the question.
 class ToyProposer final : public Proposer {
  public:
   explicit ToyProposer(ToyWorld& world) : world_(world) {}

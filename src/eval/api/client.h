@@ -2,9 +2,9 @@
 // EvaluatorClient: the interface of the evaluator process for the engine and the command line.
 //
 // Contract: start() starts cutegen-evaluator as a child process. If the child dies, the client
-// starts it again and repeats the unfinished evaluation, at most twice; then the verdict is
-// `aborted`. All calls block until they finish, or until the Context is cancelled or times out. The
-// destructor ends the child and all its descendants.
+// starts the child again and repeats the unfinished evaluation, at most twice. If the child dies a
+// third time, the verdict is `aborted`. All calls block until they finish, or until the Context is
+// cancelled or times out. The destructor ends the child process and all its descendants.
 //
 // Example:
 //   CG_TRY(auto e, EvaluatorClient::start(ctx, {.device = "sim:h200"}));
@@ -39,52 +39,52 @@ struct EvaluatorOptions {
   bool require_sandbox = false;
   bool use_cache = true;
   int runner_threads = 0;  // 0: all cores
-  // How many tasks may be open at once. To open another, the evaluator closes the least recently
-  // used one.
+  // How many tasks may be open at once. To open one more task, the evaluator closes the least
+  // recently used task.
   int tasks = 1;
   int sharing = 1;      // number of evaluators that share the device's memory
   bool suites = false;  // the evaluator only measures suites of baselines (suite.h)
-  // Let the compile server parse CuTe's headers for the first program while the torch worker
+  // Whether the compile server parses CuTe's headers for the first program while the torch worker
   // describes the task.
   bool read_cute_ahead = true;
-  // Identifies the programs that the caller will send. If one of them has compiled before, the
-  // evaluator does not parse CuTe's headers ahead. Empty if unknown.
+  // Identifies the programs that the caller will send; empty if unknown. If one of these programs
+  // was compiled before, the evaluator does not parse CuTe's headers ahead.
   std::string programs = {};
   std::string log_level;
 };
 
-// Whether the evaluator admits a task: whether each degenerate solution (zeros, a copy of an input,
-// ...) fails on at least one input set.
+// Whether the evaluator admits a task. To admit a task, each degenerate solution (zeros, a copy of
+// an input, ...) must fail on at least one input set.
 struct Admission {
   bool admitted = false;
   int lazy_answers_tried = 0;
   std::vector<std::string>
-      // degenerate solutions that pass on some inputs: "copy of x passes family 'made'", and where
-      // they fail
+      // each degenerate solution that passes on some inputs ("copy of x passes family 'made'"), and
+      // where this solution fails
       passing;
   std::vector<std::string> families;  // the input distributions in use
   std::string remark;
-  bool precision_tells = true;  // comparing values detects every lower-precision solution; not sent
-  // The inputs that a degenerate solution reads if it passes on all input sets; not sent.
+  bool precision_tells = true;  // comparison detects any lower-precision solution; not sent
+  // If a degenerate solution passes on all input sets: the inputs that it reads; not sent.
   std::optional<std::vector<std::string>> reads = std::nullopt;
 };
 
 struct OpenedTask {
   Task task;
   Admission admission;
-  double floor_ns = 0;  // no correct program is faster at the official shape
+  double floor_ns = 0;  // no correct program is faster than this at the official shape
   RooflineBound floor_bound_by = RooflineBound::memory;
   std::string toolchain, torch, device;
-  std::string gpu, driver;  // gpu: a file name in gpus/, "h200"; driver: empty on a simulator
-  std::string product;      // the driver's name of the GPU: "NVIDIA H200"
+  std::string gpu, driver;  // gpu: name of a file in gpus/ ("h200"); driver: empty on a simulator
+  std::string product;      // name of the GPU from the CUDA driver: "NVIDIA H200"
   // On a GPU: the tool that reads hardware counters, or the reason if no tool can read them.
   std::string counters;
   SandboxGrade sandbox;
   // reachable_ns: time to copy the least bytes that a program must move. roofline_ns: estimate for
-  // the operators as written. Both are 0 in records of older versions, in which floor_ns is the
-  // roofline.
+  // the task's operators as written. In records of older versions, reachable_ns and roofline_ns are
+  // 0, and floor_ns is the roofline.
   double reachable_ns = 0, roofline_ns = 0;
-  // If the task is a CUDA kernel: the kernel as a program, with which the run begins.
+  // If the task is a CUDA kernel: the user's kernel as the first program of a run.
   std::optional<KernelProgram> start = std::nullopt;
 };
 
@@ -95,7 +95,7 @@ struct EvaluateRequest {
   // On a GPU: another correct program, which the evaluator times alternately with `program`.
   std::optional<KernelProgram> against = std::nullopt;
   std::string task = {};             // id of an open task; empty: the last opened task
-  std::vector<TestCase> tests = {};  // additional tests that a model proposes
+  std::vector<TestCase> tests = {};  // additional tests that a model proposed
 };
 
 // Times a program against its baselines in fresh processes; see eval/judge/certify.h.
@@ -122,7 +122,7 @@ struct BaselinesRequest {
 struct ForeignRequest {
   torch::ForeignFile answer;
   Rung up_to = Rung::timing;
-  double seconds = 300;  // time limit of import and builds; a call may take 60 s
+  double seconds = 300;  // limit for import and builds; a call may take 60 s
   std::string task = {};
 };
 
@@ -132,11 +132,10 @@ class EvaluatorClient {
                                                         EvaluatorOptions options);
   virtual ~EvaluatorClient() = default;
   virtual Result<OpenedTask> open_task(const Context& ctx, const std::filesystem::path& file) = 0;
-  // Like open_task(), with the user's accuracy settings.
+  // Does the same as open_task(), but with the user's accuracy settings.
   virtual Result<OpenedTask> open_task_as(const Context& ctx, const std::filesystem::path& file,
                                           const AskedAccuracy& asked);
-  // The evaluator's progress calls `progress` with short lines such as "compile", "correctness
-  // 3/9".
+  // Evaluates a program. Calls `progress` with short lines such as "compile", "correctness 3/9".
   virtual Result<Verdict> evaluate(
       const Context& ctx, const EvaluateRequest& request,
       const std::function<void(const std::string&)>& progress = {}) = 0;
@@ -148,8 +147,8 @@ class EvaluatorClient {
   virtual Result<std::vector<BaselineTime>> time_baselines(
       const Context& ctx, const BaselinesRequest& request,
       const std::function<void(const std::string&)>& progress = {});
-  // Needs an evaluator with the option `suites`. If the evaluator dies, a new one measures the
-  // tasks that have no final row yet.
+  // Needs an evaluator with the option `suites`. If the evaluator dies, a new evaluator measures
+  // the tasks that have no final row yet.
   virtual Result<void> measure_suite(const Context& ctx, const SuiteRequest& request,
                                      const OnSuiteNews& news,
                                      const std::function<void(const std::string&)>& progress = {});

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // EvaluatorProcess: starts the child process cutegen-evaluator and exchanges messages with it. The
-// process answers one request at a time.
+// child process answers one request at a time.
 //
-// Contract: start() ends the previous process, starts a new one and waits for its first message. If
-// the Context is cancelled or times out during ask(), ask() stops the process, because no caller
-// will read the reply.
+// Contract: start() ends the previous child process, starts a new child process and waits for its
+// first message. If the Context is cancelled or times out during ask(), ask() stops the process,
+// because no caller will read the reply.
 //
 // Example: CG_CHECK(process.start(ctx, options));
 //   CG_TRY(auto reply, process.ask<protocol::EmptyReply>(ctx, type, request));
@@ -19,7 +19,7 @@
 
 namespace cutegen::eval {
 
-// Callbacks for messages that arrive before the reply.
+// Callbacks for messages that arrive before the reply to a request.
 struct ReplyListeners {
   std::function<void(const std::string&)> progress = {};
   OnSuiteNews news = {};
@@ -39,8 +39,8 @@ class EvaluatorProcess {
   // True between start() and stop().
   bool connected() const { return bool(channel_); }
   bool running() { return connected() && child_.running(); }
-  // Call it after the process has closed its channel. Waits for the process's end and describes it
-  // ("killed by SIGSEGV").
+  // Waits for the process's end and describes it ("killed by SIGSEGV"). Call how_it_ends() after
+  // the process has closed its channel.
   std::string how_it_ends(const Context& ctx);
   void stop();
   int pid() const { return pid_; }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hint for the evaluator: the next programs will be edits of this program, so their sources begin
-// with the same text.
+// A hint for the evaluator: the next programs will be edits of a given program, so their sources
+// begin with the same text.
 //
 // Contract: an evaluator may compile the common text in advance while it is idle (toolchain.h), or
-// ignore the hint. If it ignored the hint or was restarted, it compiles the programs from the
-// beginning. The call never waits for an evaluation.
+// ignore the hint. An evaluator that ignored the hint, or was restarted, compiles the programs from
+// the beginning. A call of expect_children() never waits for an evaluation.
 //
 // Example: expect_children(*evaluator, ctx, {best.program, 8, task.id});
 #pragma once
@@ -20,7 +20,7 @@ struct ChildrenToCome {
   std::string task;  // id of an open task
 };
 
-// Interface of clients that send the hint to their evaluator.
+// The interface of clients that send the hint of expect_children() to their evaluator.
 class TakesChildrenToCome {
  public:
   virtual ~TakesChildrenToCome() = default;
@@ -29,7 +29,7 @@ class TakesChildrenToCome {
 void expect_children(EvaluatorClient& evaluator, const Context& ctx,
                      const ChildrenToCome& children);
 
-// Returns the compilations that the program needs for all of the task's shapes. Empty if the
+// Returns the compilations that the program needs for all of the task's shapes, or nothing if the
 // program fails before compilation.
 std::vector<toolchain::CompileRequest> compile_requests(const KernelProgram& program,
                                                         const Task& task,

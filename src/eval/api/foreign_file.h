@@ -2,8 +2,8 @@
 // Finds a third-party solution: a Python file, or a folder with one Python file and no plan.json.
 //
 // Contract: find_foreign() returns nullopt for a folder with plan.json, and ignores task.py. The
-// text is valid UTF-8 of limited size. If a .py file is unreadable or a folder has several, the
-// result is a user error.
+// returned text is valid UTF-8 of limited size. If a .py file is unreadable, or if a folder has
+// several .py files, the result is a user error.
 //
 // Example: CG_TRY(auto answer, find_foreign("modelnew.py")); if (answer) judge(*answer);
 #pragma once

@@ -2,10 +2,11 @@
 // The JSON messages between engine and evaluator (schema cutegen.evaluator.v1).
 //
 // Contract: engine and evaluator use the same fields() function for a message. The evaluator
-// answers each request with one reply of the same type, or with {"error": ...}. Before this reply,
-// it may send messages of the types `progress` and `suite_news`. A reader ignores unknown fields of
-// the message itself, but refuses unknown fields of objects inside the message. When the channel
-// closes, the evaluator cancels its work. docs/evaluation.md lists the fields.
+// answers each request with one reply of the same type, or with {"error": ...}. Before a reply, the
+// evaluator may send messages of the types `progress` and `suite_news`. A reader ignores unknown
+// fields of the message itself, but refuses unknown fields of objects inside the message. When the
+// channel closes, the evaluator cancels its work. The page docs/evaluation.md lists the messages'
+// fields.
 //
 // Example: channel.send(ctx, message(MessageType::close_task, CloseTask{id}));
 #pragma once
@@ -85,7 +86,7 @@ struct MeasureSuite {
   SuiteRequest request;
 };
 struct EmptyReply {};
-// Message of the type `suite_news`, sent before the reply to `suite`.
+// The message `suite_news`, which the evaluator sends before the reply to `suite`.
 struct NewsMessage {
   SuiteNews news;
 };

@@ -4,8 +4,8 @@
 //
 // Contract: the evaluator needs the option `suites`. Each task has a row of results. A row with
 // status `pending` may lack data; a row with any other status is final. In SuiteNews, only fields
-// that changed are set. The evaluator does not read the cache of earlier times. Instead, the
-// request lists the cached records, and the row of a cached task has only the record's key.
+// that changed have values. The evaluator does not read the cache of earlier times. For a task
+// whose cached record the request lists, the row has only the record's key.
 //
 // Example: CG_CHECK(evaluator->measure_suite(ctx, request, [&](const SuiteNews& n) { use(n); }));
 #pragma once
@@ -26,7 +26,7 @@ enum class BaselineStatus {
   measured,
   cached,      // the cache has the times
   error,       // the torch worker could not describe the task
-  unfinished,  // the time limit was reached, or the user stopped
+  unfinished,  // the time limit or the user stopped the measurement
   pending,
 };
 Names<BaselineStatus> enum_names(BaselineStatus);
@@ -45,19 +45,19 @@ struct KnownBaselines {
 
 struct SuiteRequest {
   std::vector<SuiteFile> tasks;
-  AskedAccuracy asked = {};  // the user's accuracy settings, for every task
+  AskedAccuracy asked = {};  // accuracy settings of the user, for every task
   std::vector<torch::BaselineWanted> baselines;
   int jobs = 1;
   BaselineLimits limits;
   double minutes = 0;                 // 0: no limit
-  std::vector<KnownBaselines> known;  // cached records; their tasks are not measured
+  std::vector<KnownBaselines> known;  // cached records; the evaluator skips their tasks
 };
 
 struct SuiteRow {
   int number = 0;
   BaselineStatus status = BaselineStatus::pending;
   std::string reason;
-  BaselineRecord record;  // its date is not set
+  BaselineRecord record;  // record without a date
   double describe_s = 0;  // seconds to describe and admit the task
 };
 

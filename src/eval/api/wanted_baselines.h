@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The baselines that a user may request, and the time limits for building them.
+// The baselines that a user may request, and the time limits for building baselines.
 //
 // Contract: tables list the baselines in the order of kBaselineKinds.
 //
@@ -12,8 +12,8 @@
 namespace cutegen::eval {
 
 struct BaselineLimits {
-  Nanoseconds open = std::chrono::seconds(60);    // for building the module on the GPU
-  Nanoseconds build = std::chrono::seconds(120);  // for building one baseline
+  Nanoseconds open = std::chrono::seconds(60);    // limit for building the module on the GPU
+  Nanoseconds build = std::chrono::seconds(120);  // limit for building one baseline
 };
 
 inline const std::vector<std::string> kBaselineKinds{

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges the accuracy of baselines: compares their outputs on secret inputs with the truth (the
-// result in float64), by the same rule as for candidates.
+// Judges the accuracy of baselines: compares the baselines' outputs on secret inputs with the truth
+// (the result in float64), by the same rule as for candidates.
 //
-// Contract: the worker must have opened the baselines at this shape. Each baseline runs once on an
-// input set of every family (input distribution), in memory that the evaluator owns. The GPU
-// compares the outputs. If a set does not fit the GPU, the worker cannot use the memory, or a
-// baseline raises, `passes` stays unset and `why` gives the reason. The function returns an Error
-// only if the Context was cancelled or timed out. The families run in reverse order. If none of
-// them ends the function early, the tensors of the worker's module then hold the first family's
-// values, for timing.
+// Contract: the torch worker must have opened the baselines at the shape. Each baseline runs once
+// on an input set of every family (input distribution), in memory that the evaluator owns. The GPU
+// compares the outputs with the truth. If a set does not fit the GPU, if the worker cannot use the
+// memory, or if a baseline raises, `passes` stays unset and `why` gives the reason. The function
+// judge_baselines() returns an Error only if the Context was cancelled or timed out. The families
+// run in reverse order. Unless every baseline fails earlier, the tensors of the worker's module
+// have the first family's values at the end, for timing.
 //
 // Example: CG_TRY(auto found, judge_baselines(ctx, sets, worker, task, task.official(), wanted));
 #pragma once
@@ -24,14 +24,15 @@ namespace cutegen::eval {
 class GpuTruths;
 
 struct BaselineSets {
-  std::string missing;      // why no input set is available; else empty
+  std::string missing;      // why no input set is available; empty if available
   GpuJudge* gpu = nullptr;  // not null if `missing` is empty
   std::vector<std::string> families;
   std::function<Result<GpuSetPtr>(const Context&, const std::string& family)> draw;
-  bool lock = true;  // take the GPU's lock (shared); false if the caller has it
+  bool lock = true;  // take the GPU's lock (shared); false: the caller has the lock
 };
 
-// Returns sets from the pool that also supplies the sets for candidates. `official` may be null.
+// Returns input sets from the pool that also supplies the sets for candidates. `official` may be
+// null.
 BaselineSets sets_of(GpuTruths* official, const Task& task, const ShapeCase& shape,
                      const std::vector<std::string>& families);
 

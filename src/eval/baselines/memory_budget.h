@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // MemoryBudget: counts how much of a GPU's memory concurrent jobs use, and makes a job wait until
-// enough is free.
+// enough memory is free.
 //
 // Contract: claim() waits until the bytes are free, or until the Context is cancelled or times out.
-// A request for more than the total claims the total. While an urgent request waits, all requests
-// that are not urgent wait, too. The destructor of a Claim returns its bytes to the budget.
+// A request for more than the total memory claims the total. While an urgent request waits, all
+// requests that are not urgent wait, too. The destructor of a Claim returns its bytes to the
+// budget.
 //
 // Example: CG_TRY(MemoryBudget::Claim held, budget.claim(ctx, bytes)); work();
 #pragma once
@@ -36,7 +37,7 @@ class MemoryBudget {
   };
 
   Result<Claim> claim(const Context& ctx, int64_t bytes, bool urgent = false);
-  // Returns nullopt at once if the bytes are not free.
+  // Returns nullopt without waiting if the bytes are not free.
   std::optional<Claim> try_claim(int64_t bytes);
   int64_t total() const { return total_; }
 
@@ -47,7 +48,7 @@ class MemoryBudget {
   std::mutex lock_;
   std::condition_variable wake_;
   int64_t used_ = 0;
-  int urgent_ = 0;  // number of waiting urgent requests
+  int urgent_ = 0;  // number of urgent requests that wait
 };
 
 }  // namespace cutegen::eval

@@ -2,10 +2,10 @@
 // SuiteQueue: the remaining jobs of a suite of baselines, in the order in which they start.
 //
 // Contract: a task needs three jobs: describe the task; build and time its baselines; compute its
-// truth (the result in float64). The last two may run in any order. next_job() returns all
-// descriptions first, then the builds, beginning with the least memory. next_truth() returns the
-// largest truth that fits. The class is not thread-safe, so the caller must lock. Items must
-// outlive the queue.
+// truth (the result in float64). After the description, builds and truth may run in any order. The
+// function next_job() returns all descriptions first, then the builds, beginning with the least
+// memory. The function next_truth() returns the largest truth that fits in free memory. SuiteQueue
+// is not thread-safe, so the caller must lock. Items must outlive the queue.
 //
 // Example: queue.add(item); while (auto job = queue.next_job()) perform(*job);
 #pragma once
@@ -24,8 +24,8 @@ struct SuiteItem {
   SuiteRow row = {};
   Task task = {};
   int64_t build_bytes = 0, truth_bytes = 0;
-  int left = 2;        // unfinished jobs after the description: builds, truth
-  bool alone = false;  // ran out of memory while other jobs used the GPU
+  int left = 2;        // number of unfinished jobs among builds and truth
+  bool alone = false;  // the task ran out of memory while other jobs used the GPU
 };
 
 struct SuiteJob {
@@ -44,18 +44,18 @@ class SuiteQueue {
   // Removes the task's remaining jobs.
   void drop(SuiteItem& item);
 
-  // Returns the next job, or nullopt if none is ready. The caller reports the end of the job with
-  // described() or built(). Running jobs may add further jobs.
+  // Returns the next job, or nullopt if no job is ready; running jobs may add jobs later. The
+  // caller reports the end of the job with described() or built().
   std::optional<SuiteJob> next_job();
   bool has_jobs_under_way() const { return describing_ > 0 || building_ > 0; }
-  // Reports that a task is described. With `measure`, queues its builds and its truth.
+  // Reports that a worker has described the task. With `measure`, queues builds and truth.
   void described(SuiteItem& item, bool measure);
   void built() { --building_; }
-  // Queues a build that ran out of memory once more. It runs alone, after all other builds.
+  // Queues a build that ran out of memory again, to run alone after all other builds.
   void build_alone(SuiteItem& item, int64_t bytes);
 
   // Returns the largest truth whose memory is free now, or nullopt. While has_truths_to_come() is
-  // true, a later call may return another one.
+  // true, a later call may return another truth.
   std::optional<SuiteTruth> next_truth(MemoryBudget& budget);
   bool has_truths_to_come() const {
     return !untrue_.empty() || describing_ > 0 || !undescribed_.empty();

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Diagnoses a kernel: finds the hardware unit that limits the kernel, and the figures that show it.
 //
-// Contract: uses the classes and thresholds of ncu (Nsight Compute), so that both tools classify
-// the same figures alike. The busier of memory and compute is the limit if it is busy at least 80%
-// of the time, or if it is busy at least 60% and leads by 10 percentage points. If both are closer
-// together, they are balanced. If both are below 60%, latency is the limit. The figures come from a
-// GPU's counters, from the simulator's counters, or from a time and the least work of the task.
-// Remarks give details, the most costly first.
+// Contract: the functions use the classes and thresholds of ncu (Nsight Compute), so that cutegen
+// and ncu classify the same figures alike. The busier of memory and compute is the limit if it
+// reaches at least 80% of its peak, or if it reaches at least 60% and leads by 10 percentage
+// points. If memory or compute reaches 60%, but neither is the limit, the kernel is balanced. If
+// memory and compute are below 60%, latency is the limit. The figures come from a GPU's counters,
+// from the simulator's counters, or from a time and the least work of the task. A diagnosis lists
+// its figures in Diagnosis::evidence.
 //
 // Example: diagnose(kernel, gpu); print(kernel.diagnosis.bound, kernel.diagnosis.summary);
 #pragma once
@@ -22,11 +23,11 @@ struct LeastWork {
   MathMode math_mode = MathMode::fp32;
 };
 
-// Classifies a kernel. The arguments are percentages of the device's peak throughput.
+// Classifies a kernel by its compute and memory throughput, in percent of the device's peaks.
 Bound bound_of(double compute_pct, double memory_pct);
 
-// Diagnoses a kernel from its counters, measured or modelled. measured_ns: if the counters come
-// from the simulator, the kernel's time on a GPU; 0 if unknown.
+// Diagnoses a kernel from measured or modelled counters. measured_ns: for counters from the
+// simulator, the kernel's time on a GPU; 0 if unknown.
 void diagnose(KernelProfile& kernel, const GpuSpec& gpu, double measured_ns = 0);
 // Diagnoses a kernel without counters: computes how busy the task's least work alone keeps the
 // device during the measured time.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adds remarks to a kernel's profile that follow from a GPU's hardware counters.
 //
-// Contract: puts new remarks before the existing ones. Ignores counters that are missing.
+// Contract: remark_on_measured() puts the new remarks before the existing remarks, and makes no
+// remark that needs a missing counter.
 //
 // Example: remark_on_measured(kernel); for (auto& r : kernel.remarks) print(r.message);
 #pragma once

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics that cutegen requests from ncu (Nsight Compute), and their names in a profile.
+// The metrics that cutegen requests from ncu (Nsight Compute), and the names of these metrics in a
+// profile.
 //
-// Contract: ignores a metric that has an unexpected unit. If the simulator counts the same
-// quantity, the counter has the same name. docs/profile.md lists all names.
+// Contract: measured_profile() ignores a metric that has an unexpected unit. If ncu and the
+// simulator count the same quantity, their counters have the same name. The page docs/profile.md
+// lists all names.
 //
 // Example:
 //   for (const NcuKernel& k : report.kernels) profile.kernels.push_back(measured_profile(k));

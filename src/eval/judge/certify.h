@@ -2,12 +2,13 @@
 // Certification: times a correct program against its baselines in fresh processes.
 //
 // Contract: certify() first judges the program like any candidate, but without timing. An incorrect
-// program gets no certificate. Then certify() starts a fresh runner (for the program) and a fresh
-// torch worker (for the baselines), request.processes times. Each time, it runs program and
-// baselines alternately (turns.h). core/time_mode.h explains the modes. Every timed shape of the
-// task has its own processes; the headline times are weighted geometric means (core/weighted.h). If
-// a baseline raises or its result differs from eager's, the certificate contains the reason instead
-// of a time. Baselines run in processes that never see a candidate.
+// program gets no certificate. For a correct program, certify() starts a fresh runner (for the
+// program) and a fresh torch worker (for the baselines), request.processes times. In each pair of
+// processes, certify() runs program and baselines alternately (turns.h). The file core/time_mode.h
+// explains the timing modes. Every timed shape of the task has its own processes; the headline
+// times are weighted geometric means (core/weighted.h). If a baseline raises or its result differs
+// from eager's result, the certificate contains the reason instead of a time. Baselines run in
+// processes that never see a candidate.
 //
 // Example: CG_TRY(Certificate c, certify(ctx, services, task, request, open_worker, progress));
 #pragma once
@@ -18,7 +19,7 @@
 
 namespace cutegen::eval {
 
-// Opens a torch worker. Several threads call it at the same time.
+// Opens a torch worker. Several threads call a WorkerSource at the same time.
 using WorkerSource = std::function<Result<std::unique_ptr<torch::TorchWorker>>()>;
 
 Result<Certificate> certify(const Context& ctx, const Services& services, const Task& task,
@@ -26,8 +27,8 @@ Result<Certificate> certify(const Context& ctx, const Services& services, const 
                             const Progress& progress);
 
 struct Rounds;  // turns.h
-// Combines the rounds of all processes. In mode cold, raises `apart` to the largest difference
-// between the ratios of two processes.
+// Combines the rounds of all processes. In mode cold, raises `apart` to the largest relative
+// difference between two processes' ratios.
 CertifiedMode pooled(TimeMode mode, const std::vector<Rounds>& processes, double precise,
                      double& apart);
 

@@ -2,11 +2,11 @@
 // Evaluator: the state of the evaluator process: the torch worker, the toolchain, the runner, and
 // the open tasks.
 //
-// Contract: open_task() describes the file, judges the degenerate solutions and keeps the task
-// open; EvaluatorOptions::tasks limits how many tasks are open. evaluate() judges a program on an
-// open task. The caller must not make two calls at the same time. Both calls return early if the
-// Context is cancelled or times out. Between calls, the pools of input sets compute new sets in the
-// background.
+// Contract: open_task() describes the task of a file, judges the degenerate solutions and keeps the
+// task open. EvaluatorOptions::tasks limits how many tasks are open. The function evaluate() judges
+// a program on an open task. The caller must not make two calls at the same time. Every call
+// returns early if the Context is cancelled or times out. Between calls, the pools of input sets
+// compute new sets in the background.
 //
 // Example: CG_TRY(auto e, Evaluator::open(ctx, options));
 //   CG_TRY(auto task, e->open_task(ctx, "a.py"));
@@ -51,9 +51,9 @@ class Evaluator {
     bool precision_tells = true;
     uint64_t sample_seed = 1;
     std::shared_ptr<TruthPool> pool;
-    std::vector<std::string> families;  // input families whose sets differ from those of "made"
+    std::vector<std::string> families;  // input distributions that differ from "made"
     std::shared_ptr<DerivedShapes> derived;
-    std::shared_ptr<Excerpts> excerpts;  // only on a simulator, for a large official shape
+    std::shared_ptr<Excerpts> excerpts;  // null on a GPU; see eval/sets/excerpts.h
     void pause() const {
       pool->pause();
       if (excerpts) excerpts->pause();
@@ -71,7 +71,7 @@ class Evaluator {
   Result<void> open_new(const Context& ctx, Task task);
   void open_excerpts(const Context& ctx, Open& open);
   Services services_of(const Open& open) const;
-  // Pauses the background work for all other tasks, so that it does not slow this task down.
+  // Pauses the background work for all tasks except `open`, to keep the CPU free for `open`.
   void pause_others(const Open& open);
   Result<Open*> find(const std::string& id);
   void mark(const Open& open, Verdict& verdict) const;
@@ -84,16 +84,16 @@ class Evaluator {
   std::shared_ptr<toolchain::Toolchain> toolchain_;
   std::shared_ptr<toolchain::Assembler> assembler_;
   std::shared_ptr<Runner> runner_;
-  std::shared_ptr<GpuTruths> official_;  // input sets at official shapes; only on a GPU
+  std::shared_ptr<GpuTruths> official_;  // input sets at official shapes; null on a simulator
   Services services_;                    // services that do not depend on a task
-  UniqueFd slot_;                        // the GPU's lock file, for the worker that times baselines
+  UniqueFd slot_;                        // the GPU's lock file, for `baselines_`
   std::unique_ptr<torch::TorchWorker> baselines_;  // times baselines; never runs a candidate
-  // times eager mode for foreign.h; never runs a solution
+  // worker that times eager mode for foreign.h; never runs a third-party solution
   std::unique_ptr<torch::TorchWorker> beside_;
   std::mutex worker_lock_;                   // locked during each call of worker_
   std::vector<std::unique_ptr<Open>> open_;  // open tasks; the last used one is at the end
   std::stop_source warm_stop_;
-  // start of compile server and runner, while the worker describes the task
+  // the start of compile server and runner, while the worker describes the task
   std::future<void> warm_;
   std::shared_future<std::string> outlook_;  // on a GPU: the tool that will read hardware counters
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times a program at each weighted shape of a task. The headline time is the weighted geometric
-// mean.
+// Times a program at each weighted shape of a task. The program's time is the weighted geometric
+// mean (the headline time).
 //
 // Contract: time_shapes() begins with the official shape (the sizes in the task file) and stops at
-// the first failure. If a shape cannot be timed, because it is too large for the GPU or takes too
-// long, the program has no time, because means over different shapes are not comparable. The detail
-// then names the shape. outcome.kernels describes the kernels at the official shape only, because
-// the profile shows only that shape.
+// the first failure. If a shape is too large for the GPU or takes too long, the program has no
+// time, because means over different shapes are not comparable; the detail names this shape.
+// ShapesTimed::outcome describes the kernels at the official shape only, because the profile shows
+// only the official shape.
 //
 // Example: CG_TRY(ShapesTimed t, time_shapes(prepared, [&](const PreparedShape& s) { ... }));
 #pragma once
@@ -18,7 +18,7 @@ namespace cutegen::eval {
 using TimeShape = std::function<Result<TimingOutcome>(const PreparedShape&)>;
 
 struct ShapesTimed {
-  TimingOutcome outcome;           // outcome.timing is the headline time
+  TimingOutcome outcome;           // outcome.timing contains the headline time
   std::optional<Timing> official;  // the timing at the official shape
 };
 Result<ShapesTimed> time_shapes(const Prepared& prepared, const TimeShape& time);

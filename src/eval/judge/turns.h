@@ -3,9 +3,9 @@
 // torch worker.
 //
 // Contract: each round times a short block of runs of the program and of each baseline, in random
-// order. run() returns when half the 95% interval of every ratio is at most `precise`, or when a
-// limit of rounds or time is reached. If a baseline raises an error, later rounds omit it, and
-// notes() gives the reason. If the program itself cannot run, run() ends.
+// order. The function run() returns when half the 95% interval of every ratio is at most `precise`,
+// or when a limit of rounds or time is reached. If a baseline raises an error, later rounds omit
+// this baseline, and notes() gives the reason. If the program itself cannot run, run() ends.
 //
 // Example: Turns turns(ctx, runs, worker, TimeMode::cold, baselines, clocks);
 //   CG_CHECK(turns.run(0.002)); use(turns.rounds());
@@ -22,7 +22,7 @@
 
 namespace cutegen::eval {
 
-// The times in one mode. Element i of each vector is the time in round i.
+// The times in one timing mode. Element i of each vector is the time in round i.
 struct Rounds {
   std::vector<double> own;
   std::map<std::string, std::vector<double>> others;
@@ -33,19 +33,19 @@ bool precise_enough(const Rounds& rounds, double precise);
 // Collects the GPU's clocks during timed runs, as NVML reports them.
 class Clocks {
  public:
-  // Adds the state after one block of runs.
+  // Adds the clocks in `state`, the GPU's state after one block of runs.
   void note_sms(const std::map<std::string, double>& state);
   void note_memory(const std::map<std::string, double>& state);
   void write(Certificate& out) const;
 
  private:
-  std::vector<double> sm_hz_;  // the median of each block
+  std::vector<double> sm_hz_;  // the median SM clock of each block
   std::optional<double> least_sm_hz_, least_memory_hz_;
 };
 
 class Turns {
  public:
-  static constexpr int kBlock = 5;  // runs of the program, or of a baseline, in each round
+  static constexpr int kBlock = 5;  // number of runs of the program, or of a baseline, in a round
 
   Turns(const Context& ctx, PairedRuns& runs, torch::TorchWorker& worker, TimeMode mode,
         std::vector<torch::BaselineWanted> baselines, Clocks& clocks)

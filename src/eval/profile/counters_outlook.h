@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predicts which tool will be able to read a GPU's hardware counters, for the first lines of a run.
-// It reads no counters; eval/profile/hardware_counters.h does that for a profile.
+// For a profile, eval/profile/hardware_counters.h reads the counters themselves.
 //
 // Contract: counters_outlook() looks for ncu, runs it to get its version, and reads the driver's
-// setting for access to counters. It returns one line: the tool or, if no tool can read counters,
-// the reason and the remedy.
+// setting for access to counters. The returned line names the tool or, if no tool can read
+// counters, the reason and the remedy.
 //
 // Example: counters_outlook(ctx, false)  // "ncu 2025.3.1.0"
 #pragma once

@@ -2,13 +2,13 @@
 // HardwareCounters: runs a program in a separate runner under ncu (Nsight Compute) to read a GPU's
 // hardware counters.
 //
-// Contract: count() starts ncu, which starts the sandboxed runner. It runs the steps once, reads
-// ncu's table, and waits until both processes have ended, even after a timeout. The caller must
-// hold the GPU's lock (GpuSlot). If ncu returns no counters, the Answer has the problem and the
-// remedy; the program is never at fault. After a permanent problem (no ncu, no permission), count()
-// does not try again. If ncu fails in the sandbox, count() tries a weaker sandbox, unless the full
-// one is required; Answer::grade says which protection was in effect. count() returns an Error only
-// if the Context was cancelled or timed out.
+// Contract: count() starts ncu, which starts the sandboxed runner. The function count() runs the
+// steps once, reads ncu's table, and waits until ncu and the runner have ended, even after a
+// timeout. The caller must hold the GPU's lock (GpuSlot). If ncu returns no counters, the Answer
+// has the problem and the remedy; the program is never at fault. After a permanent problem (no ncu,
+// no permission), count() does not try again. If ncu fails in the sandbox, count() tries a weaker
+// sandbox, unless the full sandbox is required; Answer::grade says which protection was in effect.
+// The function count() returns an Error only if the Context was cancelled or timed out.
 //
 // Example: CG_TRY(auto a, counters.count(ctx, request)); if (a.kernels.empty()) print(a.problem);
 #pragma once
@@ -22,11 +22,11 @@
 namespace cutegen::eval {
 
 struct CountRequest {
-  std::vector<std::string> ptx, code;  // PTX of each module, and its cubin if one exists
+  std::vector<std::string> ptx, code;  // PTX of each module, and the cubin if one exists
   RunRequest run;
   std::vector<std::string> metrics;
   Nanoseconds limit = std::chrono::seconds(120);
-  UniqueFd memory = {};  // the memory of `run`, if the caller does not own it
+  UniqueFd memory = {};  // owner of the memory of `run`, if not the caller
 };
 
 class HardwareCounters {
@@ -34,14 +34,14 @@ class HardwareCounters {
   struct Answer {
     std::string tool;                           // "ncu 2025.3.1.0"
     std::vector<toolchain::NcuKernel> kernels;  // one entry per launch, in order
-    std::string problem, remedy;                // reason if `kernels` is empty, and the remedy
+    std::string problem, remedy;                // if `kernels` is empty: the reason, and the remedy
     sandbox::Grade grade;
   };
   HardwareCounters(DeviceName device, bool require_sandbox)
       : device_(std::move(device)), require_sandbox_(require_sandbox) {}
   Result<Answer> count(const Context& ctx, CountRequest request);
-  // A request for one metric of a trivial kernel. It tests whether ncu can read counters on this
-  // machine.
+  // Returns a request for one metric of a trivial kernel, to test whether ncu can read counters on
+  // this machine.
   static Result<CountRequest> probe_request();
   Result<Answer> probe(const Context& ctx);
 
@@ -55,9 +55,9 @@ class HardwareCounters {
   bool require_sandbox_;
   std::optional<toolchain::NcuTool> tool_;
   enum class Sandbox { full, administrator, none } sandbox_ = Sandbox::full;
-  bool worked_ = false;               // whether ncu has worked in sandbox_
+  bool worked_ = false;               // whether ncu has worked in the sandbox `sandbox_`
   int failures_ = 0;                  // number of failures before ncu first worked
-  Answer refused_;                    // answer to every later request after a permanent problem
+  Answer refused_;                    // every later answer after a permanent problem
   std::vector<std::string> unknown_;  // metrics that this GPU's ncu does not have
 };
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The audit of a program: checks the machine code of every module before any of it runs.
+// The audit of a program: checks the machine code of every module before any module runs.
 //
 // Contract: audit_binaries() audits all modules. The evaluation ends if ptxas rejects the PTX, or
 // if the machine code breaks a rule or uses an unavailable feature. Rules forbid state in global
-// variables and launches from the device. They also forbid lower precision than the math mode if
-// comparing results cannot detect it. Suspicious code that breaks no rule is noted in `marks`.
-// Without ptxas, the audit is skipped, with the reason.
+// variables and launches from the device. If comparing results cannot detect lower precision than
+// the math mode, rules also forbid instructions of lower precision. The audit notes suspicious code
+// that breaks no rule in `marks`. Without ptxas, the result of the audit is `skipped`, with the
+// reason.
 //
 // Example: CG_TRY(AuditOutcome a, audit_binaries(ctx, services, task, prepared.images()));
 #pragma once
@@ -21,14 +22,14 @@ struct AuditOutcome {
   RungResult result = RungResult::passed;
   BinaryAudit audit;
   std::vector<std::string> marks;
-  std::vector<std::string> code;  // the cubin of each image; empty if there is none
+  std::vector<std::string> code;  // the cubin of each image; empty without a cubin
 };
 
 Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services, const Task& task,
                                     const std::vector<KernelImage>& images);
-// Performs the audit in two steps. assemble() finds registers, state and calls. list() reads the
-// disassembly. If comparing results can detect lower precision, list() cannot fail the program.
-// Then later checks may run at the same time as list().
+// Performs the audit in two steps: assemble() finds registers, state and calls, and list() reads
+// the disassembly. If comparing results can detect lower precision, list() cannot fail the program,
+// and later checks may run at the same time as list().
 class BinaryAuditor {
  public:
   BinaryAuditor(const Services& services, const Task& task, const std::vector<KernelImage>& images);
@@ -44,12 +45,12 @@ class BinaryAuditor {
   std::vector<toolchain::AssemblyReport> reports_;
 };
 // Applies the rules to an audit. proven: on this task, lower-precision solutions fail the
-// comparison with the truth, so a program that passes keeps to the math mode.
+// comparison with the truth, so a program that passes is as precise as the math mode requires.
 AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven);
-// Applies the rules with the math mode of each output. An instruction that at least one of these
-// modes permits never fails the program. It is at most noted in `marks`.
+// Applies the rules with the math mode of each output. An instruction that the math mode of at
+// least one output permits never fails the program, but may appear in `marks`.
 AuditOutcome judge_audit(BinaryAudit audit, const Task& task, bool proven);
-// Returns the registers per thread of a kernel. 0 if unknown.
+// Returns the registers per thread of a kernel, or 0 if unknown.
 int registers_of(const BinaryAudit& audit, const std::string& module, const std::string& kernel);
 
 }  // namespace cutegen::eval

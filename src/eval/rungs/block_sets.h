@@ -3,11 +3,12 @@
 // (the sizes in the task file) on a GPU.
 //
 // Contract: the evaluator times runs in blocks, and all runs of a block use the same input set.
-// map() allocates the inputs and, for each run of a block, one copy of the outputs. The runner maps
-// this memory. next() fills all outputs with a pattern before each block. From the second block on,
-// next() also replaces the inputs by a set on which the program has not run, if the pool has such a
-// set and the GPU has memory for a second copy of the inputs. next() never waits for a set.
-// compare() compares the outputs with the truth (the result in float64).
+// The function map() allocates memory, which the runner maps, for the inputs and for one copy of
+// the outputs per run of a block. Before each block, next() fills all outputs with a pattern. From
+// the second block on, next() also replaces the inputs by a set on which the program has not run,
+// if the pool has such a set and the GPU has memory for a second copy of the inputs. The function
+// next() never waits for an input set. The function compare() compares the outputs with the truth
+// (the result in float64).
 //
 // Example: sets.use(set, id); CG_TRY(auto buffers, sets.map(ctx, {.copies = 8})); ... run ...
 //   CG_CHECK(sets.next(ctx)); ... time a block ... CG_TRY(RungEnd end, sets.compare(ctx, 8));
@@ -25,7 +26,7 @@ class BlockSets {
 
   void use(GpuSetPtr set, const std::string& program_id);
   void drop() { set_.reset(); }
-  // Returns the set for the next block. Null if use() received no set, and after drop().
+  // Returns the input set for the next block; null if use() received no set, and after drop().
   const GpuSet* set() const { return set_.get(); }
 
   // options.own_inputs: whether the GPU has memory for a second copy of the inputs.
@@ -43,7 +44,7 @@ class BlockSets {
   const Task& task_;
   const PreparedShape& shape_;
   std::string program_id_;
-  GpuSetPtr set_, next_;  // set_: set of the block that next() prepared; next_: of the one after it
+  GpuSetPtr set_, next_;  // next_: the input set for the block after the block of set_
   std::optional<JudgedBuffers> run_;
   bool first_block_ = true, own_inputs_ = false;
 };

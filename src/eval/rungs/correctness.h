@@ -2,9 +2,10 @@
 // The correctness check: runs a program at every test shape, on secret inputs of each family (input
 // distribution), in fresh memory, and compares the outputs with the truth (the result in float64).
 //
-// Contract: stops at the first input set with wrong outputs. The program runs twice on the first
-// set of each shape, with different patterns in unwritten memory, which reveals reads of such
-// memory. At long and derived shapes, it runs once, on two families (eval/rungs/derive_shapes.h).
+// Contract: check_correctness() stops at the first input set with wrong outputs. At derived shapes
+// (eval/rungs/derive_shapes.h) and shapes with much work, the program runs on only two input
+// families. On the first set of the longest derived shape, and of each shape with all families, the
+// program runs again with another pattern in unwritten memory, to reveal reads of unwritten memory.
 // If the runner process dies, the evaluator runs the program once more, alone; the program fails
 // only if the runner dies again. On a GPU, a large official shape (the sizes in the task file) runs
 // last, in GPU memory that evaluator and runner share (eval/rungs/gpu_correctness.h). On a GPU, the
@@ -28,14 +29,14 @@ struct CorrectnessRecord {
   std::optional<Compat> compat;
   std::optional<Accuracy> accuracy;
   std::vector<std::string> marks, skipped;
-  // On a GPU: the first input set of each large timed shape. The key is the shape's name.
+  // On a GPU: the first input set of each large timed shape, by the name of the shape.
   std::map<std::string, GpuSetPtr> official = {};
-  Coverage coverage;  // on a simulator: instructions executed by correct runs
+  Coverage coverage;  // on a simulator: the instructions that correct runs executed
 };
 
 // Loads modules with global variables again, so that the variables have their initial values.
 Result<void> reload(const Context& ctx, const Services& services, const Prepared& prepared);
-// Converts the outcome of a run to the result of the check, before the outputs are compared.
+// Converts the outcome of a run to the result of the check, before the comparison of the outputs.
 RungEnd end_of(const RunnerOutcome& outcome, const std::string& shape, bool on_gpu);
 RungEnd end_of_mismatches(std::vector<Mismatch> mismatches);
 

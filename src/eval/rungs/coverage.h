@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coverage: the instructions executed by runs whose outputs the evaluator compared ("compared
-// runs"). If the outputs of another run cannot be compared, that run may execute only these
+// Coverage: the instructions that compared runs executed (runs whose outputs the evaluator
+// compared). If the outputs of a run cannot be compared, the run may execute only covered
 // instructions.
 //
 // Contract: add() takes the trace of a run with correct outputs. An instruction is covered if a
 // compared run of the same module executed this instruction, or the same opcode at the same line
-// and column of the source (another unrolled copy of a loop body). It is also covered if a compared
-// run of another module from the same source executed any opcode at this line and column, because
-// other defines may give other opcodes. A predicated instruction counts as executed if at least one
-// lane executed it.
+// and column of the source (another unrolled copy of a loop body). An instruction is also covered
+// if a compared run of another module from the same source executed any opcode at this line and
+// column, because other defines may give other opcodes. A predicated instruction counts as executed
+// if at least one lane executed it.
 //
 // Example: coverage.add(report, sources_of(prepared), shape);
 //   auto gap = coverage.gap(official, ...);
@@ -31,13 +31,13 @@ class Coverage {
   // sources: the source file of each module.
   void add(const device::RunReport& report, const std::vector<std::string>& sources,
            const ShapeCase& shape);
-  // Finds instructions of a run that are not covered. Ignores the launches in `compared`.
+  // Finds instructions of a run that are not covered, except in the launches in `compared`.
   std::optional<Gap> gap(const device::RunReport& report, const std::vector<std::string>& sources,
                          const std::set<size_t>& compared) const;
-  // The smallest ratio of executed FLOPs to the task's FLOPs among compared runs, at most 1.
-  // nullopt without compared runs.
+  // Returns the smallest ratio of executed FLOPs to the task's FLOPs among compared runs, at most
+  // 1, or nullopt without compared runs.
   std::optional<double> least_arithmetic() const { return least_arithmetic_; }
-  // The largest ratio of executed warp instructions to implied_work() among compared runs.
+  // Returns the largest ratio of executed warp instructions to implied_work() in compared runs.
   double most_instructions() const { return most_instructions_; }
 
  private:
@@ -47,7 +47,7 @@ class Coverage {
     std::map<Place, std::set<int64_t>> opcodes;
     bool contains(const device::TracedInst& i) const;
   };
-  // For each module of one source: the executed lines and columns.
+  // For each module of one source, the lines and columns that were executed.
   using Places = std::map<size_t, std::set<Place>>;
 
   bool covers(size_t module, const std::string& source, const std::string& kernel,
@@ -55,7 +55,7 @@ class Coverage {
 
   // executed instructions by module and kernel
   std::map<std::pair<size_t, std::string>, Executed> executed_;
-  // The executed lines and columns of each source and kernel.
+  // For each source and kernel, the lines and columns that were executed.
   std::map<std::pair<std::string, std::string>, Places> elsewhere_;
   std::optional<double> least_arithmetic_;
   double most_instructions_ = 1;

@@ -2,14 +2,14 @@
 // DerivedShapes: chooses additional test shapes that fit a program's tile sizes, loops and size
 // limits.
 //
-// Contract: find() returns at most kMost shapes in addition to the task's shapes. It looks for
-// shapes that meet these requirements: along each axis that the plan divides into tiles, a launch
-// has three full tiles and a partial one; a persistent kernel's loop runs more than once; each size
-// is at least three times the longest loop step in the sources. The module, the plan's `requires`
-// or the limit of work may rule such shapes out; Found::left_out names the requirements that no
-// test shape meets. If the task's shapes meet all of them, find() returns no shape. Later programs
-// of the task reuse the shapes. proposed() converts a test that a model proposes to a shape, within
-// the same limits.
+// Contract: find() returns at most kMost shapes in addition to the task's shapes. The shapes shall
+// meet three requirements: along each axis that the plan divides into tiles, a launch has three
+// full tiles and a partial tile; a persistent kernel's loop runs more than once; each size is at
+// least three times the longest loop step in the sources. The module, the plan's `requires` or the
+// limit of work (WorkLimit) may exclude every such shape; Found::left_out names the requirements
+// that no test shape meets. If the task's shapes meet all requirements, find() returns no shape.
+// Later programs of the task reuse the shapes. The function proposed() converts a test that a model
+// proposed to a shape, within the same limit of work.
 //
 // Example: DerivedShapes d(task, describe); CG_TRY(auto found, d.find(ctx, program, device));
 #pragma once
@@ -38,14 +38,14 @@ class DerivedShapes {
     std::vector<std::string> left_out;  // requirements that no test shape meets, with reasons
   };
   Result<Found> find(const Context& ctx, const KernelProgram& program, const DeviceFacts& device);
-  // Converts a proposed test to a shape. A size that the test omits has its value at the official
-  // shape or, if that is too much work, at the smallest shape. If the test cannot run, the user
-  // error gives the reason.
+  // Converts a proposed test to a shape. A size that the test omits keeps its value at the official
+  // shape or, if this is too much work, at the smallest shape. For a test that cannot run, returns
+  // a user error with the reason.
   Result<ShapeCasePtr> proposed(const Context& ctx, const TestCase& test);
 
  private:
   class Search;
-  // Returns the shape for these constants, or null if the module rejects them. Remembers the
+  // Returns the shape for these constants, or null if the module rejects the constants. Caches the
   // result.
   Result<ShapeCasePtr> described(const Context& ctx, const torch::ShapeConstants& constants);
   Result<void> learn_sizes(const Context& ctx);
@@ -55,7 +55,7 @@ class DerivedShapes {
   // the sizes that may vary, with their values at the official shape
   std::optional<torch::ShapeConstants> sizes_;
   std::map<torch::ShapeConstants, ShapeCasePtr> described_;
-  std::vector<ShapeCasePtr> given_;  // shapes found for earlier programs
+  std::vector<ShapeCasePtr> given_;  // shapes for earlier programs of the task
 };
 
 }  // namespace cutegen::eval

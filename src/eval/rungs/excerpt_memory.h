@@ -3,11 +3,11 @@
 // simulator, which runs only a sample of the thread blocks.
 //
 // Contract: an excerpt is a small part of the official shape with known truth
-// (eval/sets/excerpts.h). If the task has an excerpt, the inputs repeat its values, outputs and
-// scratch contain a random pattern at first, and memory keeps the values that blocks write.
-// Otherwise, or if this needs too much memory, inputs are random numbers (integers: zeros), each
-// large output maps one small memory file repeatedly, and why_not() gives the reason. In both
-// cases, the memory that a program can fill is limited.
+// (eval/sets/excerpts.h). If the task has an excerpt, the inputs repeat the excerpt's values,
+// outputs and scratch contain a random pattern at first, and memory keeps the values that blocks
+// write. Without an excerpt, or with too little memory, inputs are random numbers (integers:
+// zeros), each large output maps one small memory file repeatedly, and why_not() gives the reason.
+// The memory that a program can fill is limited with and without an excerpt.
 //
 // Example: CG_TRY(auto memory, ExcerptMemory::make(task, *official, drawn)); memory.put(request);
 #pragma once
@@ -24,16 +24,16 @@ namespace cutegen::eval {
 class ExcerptMemory {
  public:
   struct Output {
-    const Expected* expected = nullptr;  // the excerpt's expected values
+    const Expected* expected = nullptr;  // expected values of the excerpt's output
     Repeated place;
-    std::span<const std::byte> bytes;    // the part of the result that is in memory
+    std::span<const std::byte> bytes;    // the part of the output that is in memory
     std::span<const std::byte> initial;  // a mutated tensor's initial values in the excerpt
   };
 
   static Result<ExcerptMemory> make(const Task& task, const PreparedShape& official,
                                     const Excerpts::Drawn& drawn);
   void put(RunRequest& request) const;
-  // Gives mutated tensors their initial values again, after a run that did not end.
+  // After a run that did not end, gives mutated tensors their initial values again.
   void restore();
   bool has_values() const { return set_ != nullptr; }
   const std::string& why_not() const { return why_not_; }
@@ -64,7 +64,7 @@ class ExcerptMemory {
   Poison poison_{};
   std::vector<RunBuffer> buffers_;
   std::vector<Place> inputs_, outputs_, mutated_;
-  // (offset, bytes) of each buffer with the pattern
+  // (offset, bytes) of each buffer that starts with the pattern
   std::vector<std::pair<int64_t, int64_t>> poisoned_;
   std::vector<std::pair<DType, std::pair<int64_t, int64_t>>> noise_;
   std::set<std::string> aliased_;

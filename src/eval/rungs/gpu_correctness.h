@@ -3,10 +3,11 @@
 // memory that the evaluator owns, and the GPU compares the outputs with the truth (the result in
 // float64).
 //
-// Contract: GpuTruths computes and keeps input sets with their truth. In the background, it opens a
-// GPU context, loads the comparison kernels and starts a torch worker on the GPU. missing() waits
-// for this start. It returns the reason if this machine cannot compare outputs, else an empty text.
-// A program runs in JudgedBuffers (eval/sets/judged_buffers.h).
+// Contract: GpuTruths computes and keeps input sets with their truth. In the background, GpuTruths
+// opens a GPU context, loads the comparison kernels and starts a torch worker on the GPU. The
+// function missing() waits for the end of this start, and returns the reason if this machine cannot
+// compare outputs, else an empty text. A program runs in JudgedBuffers
+// (eval/sets/judged_buffers.h).
 //
 // Example:
 //   CG_TRY(auto set, official.draw(ctx, task, shape, "made", program_id));
@@ -37,26 +38,26 @@ class GpuTruths {
   ~GpuTruths();
 
   const std::string& missing();
-  GpuJudge& gpu() { return *gpu_; }  // call it only if missing() is empty
+  GpuJudge& gpu() { return *gpu_; }  // call gpu() only if missing() is empty
   Result<GpuSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                          const std::string& family, const std::string& program_id);
-  // Returns a set of the pool on which the program has not run, or null. Never computes a set.
+  // Returns an input set of the pool on which the program has not run, or null; computes no set.
   GpuSetPtr ready(const Task& task, const std::string& shape, const std::string& family,
                   const std::string& program_id);
-  // Returns how many sets of this shape fit into the pool's memory if no other task has sets in it.
+  // Returns how many input sets of this shape the pool can keep without sets of other tasks.
   int64_t sets_kept(const Task& task, const ShapeCase& shape);
-  // Computes a set for a single program. Because the program's process may remember the inputs, no
-  // other program runs on the set.
+  // Computes an input set for a single program. Because the program's process may remember the
+  // inputs, no other program runs on this input set.
   Result<GpuSetPtr> fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
                           const std::string& family);
-  // Lets the pool compute sets of the task in the background, until close_task().
+  // Lets the pool compute input sets of the task in the background, until close_task().
   void open_task(const Task& task, const std::vector<std::string>& families);
   void close_task(const std::string& task_id);
   void pause();
   void resume();
-  // Drops sets until the free GPU memory is enough for a run of the task, if possible.
+  // Drops input sets until the free GPU memory is enough for a run of the task, if possible.
   void make_room(const Task& task);
-  // Calls make_room() and returns the free GPU memory. nullopt if no GPU is open.
+  // Calls make_room() and returns the free GPU memory, or nullopt if no GPU is open.
   Result<std::optional<int64_t>> room_for(const Task& task);
 
  private:
@@ -73,12 +74,12 @@ class GpuTruths {
 };
 
 // Selects the input families for the official shape: all families if the GPU can keep one set of
-// each; otherwise "made", "outliers" and a third one, which `chance` picks. `kept`: the number of
-// sets that the GPU can keep.
+// each family; otherwise "made", "outliers" and a third family, which `chance` picks. `kept`: the
+// number of input sets that the GPU can keep.
 std::vector<std::string> gpu_families(const std::vector<std::string>& all, int64_t kept,
                                       uint64_t chance);
-// Checks correctness at the official shape. If it cannot compare values, the program passes, and
-// record.marks notes this.
+// Checks correctness at the official shape. If no values can be compared, the program passes, and
+// record.marks notes the reason.
 Result<RungEnd> check_on_gpu(const Evaluation& e, const std::string& program_id,
                              CorrectnessRecord& record);
 

@@ -4,15 +4,16 @@
 // Contract: a run executes all steps of the plan, including `prepare`, with a cold L2. The time is
 // the median of the timed runs, with its 95% interval. If there is an incumbent (the best program
 // so far), the evaluator runs both programs alternately in random order, and computes the median of
-// the paired ratios with its interval. It adds blocks of pairs until the candidate is slower with
-// high confidence, or the ratio is precise enough (PairRule). Every run writes its own copy of the
-// outputs, and after each block the GPU compares all copies with the truth (the result in float64).
-// If the truth does not fit the GPU, inputs repeat the values of a small input set, and the
-// evaluator only checks at random places whether the program has overwritten the outputs' initial
-// pattern. The evaluator also measures each block with its own clock and subtracts the time of a
-// control block (a block without the steps). If the runner's reported times keep disagreeing with
-// this clock, the evaluation is aborted. A program with a time below the floor (the least possible
-// time) is rejected. A shape that exceeds the GPU's memory is skipped.
+// the paired ratios with its interval. The evaluator adds blocks of pairs until the candidate is
+// slower with high confidence, or the ratio is precise enough (PairRule). Every run writes its own
+// copy of the outputs, and after each block the GPU compares all copies with the truth (the result
+// in float64). If the truth does not fit the GPU, inputs repeat the values of a small input set,
+// and the evaluator only checks at random places whether the program has overwritten the outputs'
+// initial pattern. The evaluator also measures each block with its own clock and subtracts the time
+// of a control block (a block without the steps). If the runner's reported times keep disagreeing
+// with the evaluator's clock, the evaluation is aborted. A program with a time below the floor (the
+// least possible time) is rejected. At a shape that exceeds the GPU's memory, the evaluator skips
+// timing.
 //
 // Example: CG_TRY(TimingOutcome t, measure_official(evaluation, {id}));
 #pragma once
@@ -26,25 +27,25 @@ struct MeasureOptions {
   std::string program_id;
   GpuSetPtr set;                           // inputs and truth at the shape; may be null
   const KernelProgram* against = nullptr;  // the incumbent
-  const PreparedShape* shape = nullptr;    // a shape other than the official one
-  // Whether to stop when the program is slower than the incumbent with high confidence. False if
-  // the decision depends on several weighted shapes together.
+  const PreparedShape* shape = nullptr;    // a shape other than the official shape
+  // Whether to stop when the program is slower than the incumbent with high confidence. Use false
+  // if the decision depends on several weighted shapes together.
   bool drop_losers = true;
 };
 Result<TimingOutcome> measure_official(const Evaluation& e, const MeasureOptions& options);
 
-// Rejects a program whose time is below the floor. If the time is only below the roofline of the
-// operators as written, the detail says so.
+// Rejects a program whose time is below the floor. If the time is only below Roofline::compute_ns,
+// an estimate, the detail names the roofline.
 void hold_to_floor(const Roofline& floor, const Timing& timing, TimingOutcome& outcome);
 
-// The time of one block of runs by two clocks: claimed_ns by the runner's, seen_ns by the
-// evaluator's.
+// The time of one block of runs by the runner's clock (claimed_ns) and by the evaluator's clock
+// (seen_ns).
 struct TimedBlock {
-  double claimed_ns = 0, seen_ns = 0;  // sums over the runs, minus the control block
+  double claimed_ns = 0, seen_ns = 0;  // sums over the block's runs, minus the control block
   int runs = 0;
 };
-// Sums the times over all blocks. `agrees` is true if the clocks agree for at least one block,
-// because other work can disturb the blocks of an honest runner.
+// Returns the sums over all blocks. `agrees` is true if the clocks agree for at least one block,
+// because other work on the machine can disturb the blocks of an honest runner.
 ClockCheck check_clock(const std::vector<TimedBlock>& blocks);
 
 }  // namespace cutegen::eval

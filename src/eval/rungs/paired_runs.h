@@ -2,18 +2,18 @@
 // Times a program on a GPU at one shape (the official or a weighted shape), alone or alternately
 // with another program.
 //
-// Contract: prepare() loads the programs and creates their buffers. begin() gives the buffers to
-// the runner and runs the candidate once, untimed. Each block() times the given number of runs of
-// each program. Every run writes its own copy of the outputs. If prepare() receives an input set,
-// inputs and outputs are in the evaluator's GPU memory, which the runner maps (inputs read-only).
-// After each block, the GPU compares all copies with the truth (the result in float64). Blocks use
-// fresh sets while the pool has some and the GPU has memory for a second copy of the inputs. If the
-// input set does not fit in GPU memory (note() says so), inputs repeat the values of a smaller set
-// and the evaluator only spot-checks outputs. If the candidate is at fault, a call returns the
-// outcome that ends the timing; if cutegen itself fails, it returns an error. From begin() on, no
-// other process of cutegen uses the GPU. If other work slows the GPU's memory down, control() and
-// block() wait and repeat the runs, for a few seconds at most. busy_blocks() counts the blocks that
-// remained slow.
+// Contract: prepare() loads the programs and creates their buffers. The function begin() gives the
+// buffers to the runner and runs the candidate once, untimed. Each call of block() times the given
+// number of runs of each program. Every run writes its own copy of the outputs. If prepare()
+// receives an input set, inputs and outputs are in the evaluator's GPU memory, which the runner
+// maps (inputs read-only). After each block, the GPU compares all copies with the truth (the result
+// in float64). Blocks use fresh input sets while the pool has fresh sets and the GPU has memory for
+// a second copy of the inputs. If the input set does not fit in GPU memory (note() says so), inputs
+// repeat the values of a smaller set and the evaluator only spot-checks outputs. If the candidate
+// is at fault, a call returns the outcome that ends the timing. If cutegen itself fails, a call
+// returns an error. From begin() on, no other process of cutegen uses the GPU. If other work slows
+// the GPU's memory down, control() and block() wait and repeat the runs, for a few seconds at most.
+// The function busy_blocks() counts the blocks that remained slow.
 //
 // Example: CG_CHECK(runs.prepare(ctx, id, set, nullptr)); CG_TRY(auto end, runs.begin(ctx));
 //   if (!end) { CG_TRY(end, runs.block(ctx, TimeMode::cold, 8)); use(runs.last().own); }
@@ -33,9 +33,9 @@ Result<SetPtr> small_set(const Context& ctx, const Services& services, const Pre
 
 // The times of a block of runs.
 struct BlockTimes {
-  std::vector<double> own, other;       // time of each run of candidate and other program, in ns
+  std::vector<double> own, other;       // times of candidate and other program, in ns
   std::map<std::string, double> state;  // the GPU's state, such as the SM clock
-  // Total time of the block by the runner's clock, and by the evaluator's clock.
+  // Total time of the block by the runner's clock (claimed_ns) and the evaluator's clock (seen_ns).
   double claimed_ns = 0, seen_ns = 0;
 };
 
@@ -52,12 +52,12 @@ class PairedRuns {
         official_(shape),
         sets_(services, task, shape) {}
 
-  // against: the other program, or null. note() says why the evaluator cannot time it.
+  // against: the other program, or null. If the evaluator cannot time `against`, note() says why.
   Result<void> prepare(const Context& ctx, const std::string& program_id, GpuSetPtr set,
                        const KernelProgram* against);
   // Returns an outcome with the result `skipped` if the GPU's memory is too small.
   End too_large() const;
-  // Locks the GPU until the destructor runs, gives the buffers to the runner, and runs once.
+  // Locks the GPU until destruction, gives the buffers to the runner, and runs the candidate once.
   Result<End> begin(const Context& ctx);
   // Measures the overhead of timing with empty blocks, once no other work slows the GPU down.
   Result<End> control(const Context& ctx, int samples);
@@ -68,11 +68,11 @@ class PairedRuns {
   bool paired() const { return other_.has_value(); }
   int copies() const { return buffers_.copies(); }  // number of output copies
   int busy_blocks() const { return busy_blocks_; }
-  bool died() const { return died_; }  // whether the runner died in the last call
+  bool died() const { return died_; }  // true if the runner died in the last call
   const std::string& note() const { return note_; }
   const std::string& other_id() const { return other_id_; }
   const std::vector<KernelProfile>& kernels() const { return kernels_; }
-  const BlockTimes& last() const { return last_; }  // minus the overhead from control()
+  const BlockTimes& last() const { return last_; }  // times minus the overhead from control()
 
  private:
   const PreparedShape& others_shape() const;
@@ -90,12 +90,12 @@ class PairedRuns {
   const PreparedShape& official_;
   std::optional<Prepared> other_;
   std::string program_id_, other_id_, note_;
-  BlockSets sets_;  // without sets if the GPU's memory is too small
+  BlockSets sets_;  // has no input sets if the GPU's memory is too small
   TimedBuffers buffers_;
   std::optional<GpuSlot> slot_;
   std::vector<KernelProfile> kernels_;
   BlockTimes control_, last_;
-  Nanoseconds waited_{0};  // time spent waiting for other work to end
+  Nanoseconds waited_{0};  // total time of waiting for other work to end
   int busy_blocks_ = 0;
   bool fits_ = true, room_for_inputs_ = false, died_ = false;
 };

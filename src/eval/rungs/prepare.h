@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lints, compiles and loads a program, and evaluates its plan for every shape.
 //
-// Contract: `skipped` names each shape that the plan's `requires` excludes. If the plan excludes
-// the official shape (the sizes in the task file), a weighted shape or all test shapes, the program
-// is `unsupported`. compile() compiles a source once per distinct combination of defines, all in
-// parallel. Only a few modules may serve long and derived shapes alone; a shape that needs more is
-// skipped.
+// Contract: Prepared::skipped() names each shape that the plan's `requires` excludes. If the plan
+// excludes the official shape (the sizes in the task file), a weighted shape or all test shapes,
+// the program is `unsupported`. The function compile() compiles each source once for each distinct
+// combination of defines, all combinations in parallel. Only a few modules may be for derived
+// shapes (eval/rungs/derive_shapes.h) alone; the evaluator skips a derived shape that needs more
+// modules.
 //
 // Example: RungEnd end = lint_rung(program, task); Prepared p(program, task);
 //   CG_TRY(end, p.compile(ctx, services)); CG_TRY(end, p.load(ctx, services));
@@ -20,9 +21,9 @@ namespace cutegen::eval {
 
 struct PreparedShape {
   const ShapeCase* shape = nullptr;
-  std::vector<size_t> images;  // for each module of the plan: an index into Prepared::images()
-  ResolvedPlan plan;           // here, Launch::module is an index into Prepared::images()
-  device::PlanSteps all_steps() const;  // fills of zeroed scratch, `prepare`, `steps`
+  std::vector<size_t> images;           // per module of the plan: an index into Prepared::images()
+  ResolvedPlan plan;                    // Launch::module is an index into Prepared::images()
+  device::PlanSteps all_steps() const;  // fills of zeroed scratch, then `prepare`, then `steps`
 };
 
 // Lints the sources (eval/source/lint.h) and checks the plan against the task.
@@ -34,11 +35,11 @@ class Prepared {
 
   Result<RungEnd> compile(const Context& ctx, const Services& services);
   Result<RungEnd> load(const Context& ctx, const Services& services);
-  // Call it after the audit. code: the cubin of each image, which the runner loads instead of PTX.
+  // code: the cubin of each image, from the audit; the runner loads the cubins instead of PTX.
   void keep_code(std::vector<std::string> code) { code_ = std::move(code); }
   const std::vector<std::string>& code() const { return code_; }
   Result<LoadOutcome> load_modules(const Context& ctx, const Services& services) const;
-  // Call it after load(). Sets Launch::registers of every launch.
+  // Sets Launch::registers of every launch. Call note_registers() after load().
   void note_registers(const BinaryAudit& audit);
 
   const KernelProgram& program() const { return program_; }
@@ -46,12 +47,12 @@ class Prepared {
   const std::vector<PreparedShape>& shapes() const { return shapes_; }
   const std::vector<std::string>& skipped() const { return skipped_; }
   const sandbox::Grade& compile_grade() const { return grade_; }
-  // True if a module has global variables. The modules must then be loaded again before every run.
+  // True if a module has global variables, so that the modules must be loaded before every run.
   bool has_globals() const { return has_globals_; }
 
  private:
   Result<RungEnd> list_builds(const DeviceFacts& device);
-  // Adds the shape and its modules, unless too many modules would serve only this shape.
+  // Adds the shape and its modules, unless too many modules would be only for this shape.
   void add(const ShapeCase& shape, std::vector<ModuleBuild> builds, const std::string& arch);
   Result<RungEnd> enough_shapes() const;
   void skip(const ShapeCase& shape, const Error& why);
@@ -65,7 +66,7 @@ class Prepared {
   std::vector<std::shared_ptr<const ShapeCase>> proposed_;  // shapes of tests that a model proposed
   std::vector<std::string> skipped_;
   size_t extra_builds_ = 0;
-  std::string timed_refused_;  // why the plan excludes a timed shape
+  std::string timed_refused_;  // the reason if the plan excludes a timed shape
   sandbox::Grade grade_;
   bool has_globals_ = false;
 };
@@ -78,7 +79,7 @@ std::string name_of(const ShapeCase& shape);
 // Returns the official shape, followed by the weighted shapes.
 std::vector<const PreparedShape*> timed_shapes(const Prepared& prepared);
 
-// The data of one evaluation that every rung (check) receives. No rung changes it.
+// The data of one evaluation that every rung (check) receives and that no rung changes.
 struct Evaluation {
   const Context& ctx;
   const Services& services;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The services that all rungs (checks) of an evaluation use, and the type of a rung's result.
 //
-// Contract: if the candidate is at fault, a rung returns a RungEnd with the status. It returns an
-// Error only if cutegen itself fails (the verdict is then `aborted`), or if the Context was
+// Contract: if the candidate is at fault, a rung returns a RungEnd with the status. A rung returns
+// an Error only if cutegen itself fails (so the verdict is `aborted`), or if the Context was
 // cancelled or timed out.
 //
 // Example: return rung_failed("...");
@@ -27,8 +27,8 @@ class Excerpts;
 class HardwareCounters;
 class GpuTruths;
 
-// Services and data that the rungs need: of the device, the open task and the present evaluation. A
-// copy shares ownership of all services, so no reference can dangle.
+// Services and data that the rungs (checks) need: of the device, the open task and the present
+// evaluation. A copy of Services shares ownership of all services, so no reference can dangle.
 struct Services {
   std::shared_ptr<toolchain::Toolchain> toolchain;
   std::shared_ptr<toolchain::Assembler> assembler;
@@ -41,22 +41,22 @@ struct Services {
   DeviceName device_name;
   bool on_gpu() const { return device_name.is_gpu(); }
   DeviceFacts device;
-  device::DeviceIdentity identity;  // identifies the GPU; empty on a simulator
+  device::DeviceIdentity identity;  // GPU name, UUID, driver; empty on a simulator
   GpuSpec gpu;
   int threads = 0;
   // Time limit for a run at the official shape on a simulator.
   Nanoseconds official_limit = std::chrono::seconds(60);
   std::vector<std::string> families;
-  bool precision_tells = true;             // on this task, comparison detects lower precision
-  uint64_t sample_seed = 1;                // secret; selects the CTAs that the simulator times
-  std::shared_ptr<DerivedShapes> derived;  // null: use no derived test shapes
+  bool precision_tells = true;             // comparison detects lower precision on this task
+  uint64_t sample_seed = 1;                // secret seed that selects the CTAs to simulate
+  std::shared_ptr<DerivedShapes> derived;  // null: no test shapes for tile sizes and loops
   std::vector<TestCase> proposed;          // additional tests that a model proposed
 };
 
 struct RungEnd {
   bool passed = true;
-  Status status = Status::correct;  // the verdict's status if the rung failed
-  std::string headline, detail;     // detail: one line if the rung passed
+  Status status = Status::correct;  // status of the verdict if the rung failed
+  std::string headline, detail;     // detail: only one line if the rung passed
   std::vector<Mismatch> mismatches;
 };
 
@@ -77,8 +77,8 @@ inline RungEnd rung_ended(Status status, std::string headline, std::string detai
 inline RungEnd rung_failed(std::string headline, std::string detail = {}) {
   return rung_ended(Status::failed, std::move(headline), std::move(detail));
 }
-// Converts an error to a result: a user error fails the candidate, and `unsupported` gives the
-// status `unsupported`. Returns every other error as it is, because cutegen itself failed.
+// Converts a user error to the status `failed`, and an `unsupported` error to the status
+// `unsupported`. Returns any other error unchanged, because cutegen itself failed.
 Result<RungEnd> rung_of(const Error& error);
 
 using Progress = std::function<void(const std::string&)>;

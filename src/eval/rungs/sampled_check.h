@@ -5,9 +5,10 @@
 // Contract: the inputs repeat an excerpt: a small part of the official shape with known truth
 // (eval/sets/excerpts.h). If blocks outside the sample cannot affect an output, the check compares
 // the written values with the excerpt's truth. If no output can be compared, `not_compared` gives
-// the reason. The run must then resemble the compared runs at smaller shapes: it must execute only
-// the same instructions, do as much arithmetic per FLOP of the task, and write all of the outputs.
-// docs/evaluation.md, "The official shape on the simulator", gives the reasons.
+// the reason. A run without compared outputs must resemble the compared runs at smaller shapes: it
+// must execute only the same instructions, do as much arithmetic per FLOP of the task, and write
+// all of the outputs. The section "The official shape on the simulator" of docs/evaluation.md
+// explains these checks.
 //
 // Example: SampledCheck c = check_sampled_run(...); if (!c.end.passed) return c.end;
 #pragma once
@@ -18,13 +19,13 @@
 namespace cutegen::eval {
 
 struct SampledCheck {
-  RungEnd end;               // whether the program passed, or its fault
+  RungEnd end;               // whether the program passed, or the fault
   std::string not_compared;  // why no value was compared; empty if values were compared
   int64_t elements = 0;      // number of compared elements
-  // The result may depend on the sample. The caller should repeat the run with more blocks.
+  // The result may depend on the sample of blocks, so the caller should run more blocks.
   bool by_sample = false;
   std::vector<std::string> marks;
-  // Names the blocks that may behave differently from all blocks that ran. Empty if there are none.
+  // Names the blocks that may behave differently from all blocks that ran, if any.
   std::string blocks_missed;
 };
 
@@ -36,14 +37,14 @@ struct CheckedRun {
   const device::RunReport& report;
   const ExcerptMemory& memory;
   const Coverage& coverage;
-  bool compared_whole = false;  // whether the whole official shape was tested before
+  bool compared_whole = false;  // the correctness check ran the official shape
 };
 SampledCheck check_sampled_run(const CheckedRun& run);
 
-// Names the launches in which some kind of block did not run. Empty if every kind ran.
+// Names the launches in which no block of some kind ran; empty if every kind of block ran.
 std::string blocks_missed(const device::RunReport& report);
 
-// The limit of warp instructions per block: 32 times the number that blocks of a correct run
+// Returns the limit of warp instructions per block: 32 times the instructions that correct runs
 // executed for the same work, plus a million.
 double most_of_a_block(const ShapeCase& official, const Coverage& coverage, int64_t blocks);
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // TimedBuffers: the buffers of timed runs at the official shape (the sizes in the task file) that
-// the evaluator sends to the runner. If the input set is in the evaluator's GPU memory, these are
-// only scratch buffers.
+// the evaluator sends to the runner. If the input set is in the evaluator's GPU memory,
+// TimedBuffers has only scratch buffers.
 //
 // Contract: inputs repeat the values of a small secret input set, so integers stay in their valid
 // range. Outputs and scratch contain a secret pattern at first. If two programs run alternately,
-// they share the inputs, and the other program's outputs are named "against/NAME". Each timed run
-// writes its own copy of the outputs and of mutated tensors, if memory permits. A mutated tensor
-// has the small set's values before each run. unwritten() counts elements that still have the
-// pattern, at the random places of draw_probes().
+// they share the inputs, and the second program's outputs are named "against/NAME". Each timed run
+// writes its own copy of the outputs and of mutated tensors, if memory permits. Before each run, a
+// mutated tensor has the values of the small input set. The function unwritten() counts elements
+// that still have the pattern, at the random places of draw_probes().
 //
 // Example: TimedBuffers b(task, official, *set); CG_CHECK(b.add_other(plan)); b.put(request, ...);
 #pragma once
@@ -23,16 +23,16 @@ class TimedBuffers {
  public:
   TimedBuffers();
   Result<void> add(const Task& task, const PreparedShape& official, const InputSet& set);
-  // Adds only scratch, for runs whose inputs and outputs are in the evaluator's GPU memory.
+  // Adds only scratch buffers, for runs with inputs and outputs in the evaluator's GPU memory.
   Result<void> add_scratch(const PreparedShape& official);
-  // Counts the bytes of an output in the evaluator's GPU memory, which also has one copy per run.
+  // Adds the bytes of an output in the evaluator's GPU memory, which also has a copy for each run.
   void reserve(int64_t bytes) { outputs_ += bytes; }
   bool holds(const std::string& name) const;
-  // Adds outputs and scratch of the other program. With `set`, also adds the mutated tensors.
+  // Adds outputs, scratch and (with `set`) mutated tensors of the other program.
   Result<void> add_other(const Task& task, const PreparedShape& official,
                          const InputSet* set = nullptr);
-  // Plans as many copies of the outputs as fit into `memory`, at most `wanted`. Returns false if
-  // none fits.
+  // Plans as many copies of the outputs as fit into `memory`, at most `wanted`. Returns false if no
+  // copy fits.
   bool fit(int64_t memory, int wanted);
   Result<void> put(RunRequest& request);
 
@@ -40,8 +40,8 @@ class TimedBuffers {
   int copies() const { return copies_; }
   // Returns random places in the first `runs` copies of every output.
   std::vector<Probe> draw_probes(const Task& task, int runs);
-  // Call it after the runner has read the probes. Counts the elements of an output that still have
-  // the pattern.
+  // Counts the elements of an output that still have the pattern. Call unwritten() after the runner
+  // has read the probes.
   int64_t unwritten(const std::vector<Probe>& probes, const TensorInfo& out,
                     int64_t& looked_at) const;
 
@@ -49,7 +49,7 @@ class TimedBuffers {
   static std::string other_name(const std::string& name) { return "against/" + name; }
 
  private:
-  struct Stock {  // values of a tensor of the small set, and their place in memory_
+  struct Stock {  // values of a tensor of the small input set, and their offset in memory_
     std::string name;
     std::vector<std::byte> bytes;
     int64_t at = 0;

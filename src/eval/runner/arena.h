@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arena: the memory for one run of a candidate. Buffers are at random places, with guard bytes
-// around each. Outputs and scratch contain a known pattern (poison) at first.
+// around each buffer. Outputs and scratch contain a known pattern (poison) at first.
 //
 // Contract: the buffers are in one memory file, in random order, aligned to 256 bytes. The gaps
-// between them have random sizes and contain random bytes. A *state* is a mutated tensor, which
-// starts with its initial values and which the program may write. The pattern is drawn for each
-// run. For `nan`, it reads as NaN in every floating-point format. For `plausible`, it reads as a
-// large finite number, which also changes the results of code that replaces NaN. After the run,
-// findings() reports writes outside the buffers that the program may write.
+// between buffers have random sizes and contain random bytes. A *state* is a mutated tensor, which
+// starts with its initial values and which the program may write. Each run has its own random
+// pattern. The pattern `nan` reads as NaN in every floating-point format. The pattern `plausible`
+// reads as a large finite number, which also changes the results of code that replaces NaN. After
+// the run, findings() reports writes outside the buffers that the program may write.
 //
 // Example: CG_TRY(Arena a, Arena::make(items, Arena::Fill::nan)); ... run ...; a.findings();
 #pragma once
@@ -26,7 +26,7 @@ struct ArenaItem {
   enum class Kind { input, output, scratch, zeroed, state } kind = Kind::input;
   std::string name;
   size_t bytes = 0;
-  std::span<const std::byte> content;  // values of an input, or initial values of a state
+  std::span<const std::byte> content;  // values of an input, or initial values of a mutated tensor
 };
 
 enum class PoisonKind { nan, plausible };
@@ -41,8 +41,8 @@ class Arena {
   int memory() const { return memory_.get(); }
   std::span<const std::byte> bytes_of(const std::string& name) const;
   const Poison& poison() const { return poison_; }
-  // Returns one line per detected write outside outputs, states and scratch: "'x' was changed at
-  // byte 0".
+  // Returns one line per detected write outside outputs, mutated tensors and scratch: "'x' was
+  // changed at byte 0".
   std::vector<std::string> findings() const;
 
  private:

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runner: the evaluator's client of the runner process, which executes candidates in a sandbox.
 //
-// Contract: one process at a time executes candidates. It starts at the first call. If it dies, the
-// next call starts a new process, which loads the latest modules. load() and run() return an Error
-// only if cutegen itself fails or the Context is cancelled or times out. If the process dies or
-// hangs, the outcome says so, because the candidate may be the cause; the object kills a process
-// that hangs. The evaluator does not trust the process: it compares the values in shared memory
-// itself. With `spare`, the next process starts in advance and an old one ends in the background,
-// because a GPU context takes long to create; settle() waits for both. With `around`, a profiler
-// starts the process. The sandbox then has no seccomp filter, because the profiler's libraries open
-// the GPU's device files again later. finish() waits until profiler and process have ended.
+// Contract: one runner process at a time executes candidates. The runner process starts at the
+// first call. If the runner process dies, the next call starts a new process, which loads the
+// latest modules. The functions load() and run() return an Error only if cutegen itself fails or
+// the Context is cancelled or times out. If the runner process dies or hangs, the outcome says so,
+// because the candidate may be the cause. Runner kills a process that hangs. Because the evaluator
+// does not trust the runner process, the evaluator itself compares the values in shared memory.
+// With `spare`, the next process starts in advance and the old process ends in the background,
+// because a GPU context takes long to create; settle() waits for this start and this end. With
+// `around`, a profiler starts the runner process. Under a profiler, the sandbox has no seccomp
+// filter, because the profiler's libraries open the GPU's device files again later. The function
+// finish() waits until profiler and runner process have ended.
 //
 // Example: CG_TRY(RunnerOutcome o, runner.run(ctx, request));
 //   if (o.kind == RunnerOutcome::Kind::died) ...
@@ -37,12 +39,12 @@ struct RunnerOptions {
   int64_t memory_bytes = int64_t{8} << 30;
   bool spare = false;
   std::vector<std::string> around = {};  // command of a profiler that starts the runner
-  // With `around`: a descriptor that the profiler receives as number 4.
+  // With `around`: a file descriptor that the profiler receives as number 4.
   int log = -1;
   std::vector<std::string> readable = {};  // paths below /tmp that the profiler reads
-  // Keep root's capabilities, because the driver may require them for hardware counters.
+  // Keep root's capabilities, which the driver may require for reading hardware counters.
   bool keep_capabilities = false;
-  bool bare = false;  // use no namespaces, for a profiler that fails with them
+  bool bare = false;  // use no namespaces, for a profiler that fails in namespaces
 };
 
 using device::Probe, device::RunBuffer, device::SharedBuffer;
@@ -50,7 +52,7 @@ using device::Probe, device::RunBuffer, device::SharedBuffer;
 struct RunRequest {
   std::vector<RunBuffer> buffers;
   std::vector<SharedBuffer> shared;
-  int memory = -1, ring = -1;  // descriptors of the memory files; -1: none
+  int memory = -1, ring = -1;  // descriptors of the memory files; -1: no file
   device::PlanSteps steps;
   device::RunSettings settings;
   bool keep = false;  // keep the buffers after the run, for time() and read()
@@ -60,7 +62,7 @@ struct RunRequest {
 struct RunnerOutcome {
   enum class Kind { reported, died, hung } kind = Kind::reported;
   device::RunReport report;
-  std::string text;        // how the process died, or how long it hung
+  std::string text;        // how the runner died, or how long the runner hung
   Nanoseconds elapsed{0};  // time from request to reply, by the evaluator's clock
 };
 
@@ -80,28 +82,27 @@ class Runner {
   Result<LoadOutcome> load(const Context& ctx, const std::vector<std::string>& ptx,
                            const std::vector<std::string>& code = {});
   virtual Result<RunnerOutcome> run(const Context& ctx, const RunRequest& request);
-  // Times runs with the buffers that the last run() kept. If the process has ended since, the
+  // Times runs with the buffers that the last run() kept. If the process has ended since then, the
   // outcome is `died`.
   Result<RunnerOutcome> time(const Context& ctx, const device::TimeRequest& request,
                              Nanoseconds limit);
   Result<void> read(const Context& ctx, const std::vector<Probe>& probes);
-  // Detects whether other work slowed the last timed runs down. Keeps its data when the process
-  // restarts.
+  // Returns the detector of other work that slows timed runs down. A restart of the process does
+  // not reset the detector.
   const QuietMemory& memory() const { return memory_; }
   // Frees the buffers that the last run kept, so that the next program's input sets can use the
   // GPU's memory.
   void release();
   const sandbox::Grade& grade() const { return process_.grade; }
-  // The process's report at its start, before it loaded any program.
+  // facts() and identity(): the process's report at its start, before it loaded any program.
   const DeviceFacts& facts() const { return process_.facts; }
   const device::DeviceIdentity& identity() const { return process_.identity; }
   // Starts the process if it is not running.
   Result<void> ready(const Context& ctx);
-  // Sets the additional address space for large buffers. Takes effect at the next start of the
-  // process.
+  // Sets the additional address space for large buffers, from the next start of the process on.
   void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }
   void stop();
-  // Closes the channel and waits until the process ends. After `limit`, kills the process and
+  // Closes the channel and waits until the process ends, but after `limit`, kills the process and
   // returns an error.
   Result<sandbox::ExitStatus> finish(const Context& ctx, Nanoseconds limit);
   // Waits until no process starts or ends in the background, but at most a few seconds.
@@ -132,7 +133,7 @@ class Runner {
   Result<Answer> ask(const Context& ctx, const Json& body, std::vector<int> fds, Nanoseconds limit);
   Result<RunnerOutcome> ask_to_run(const Context& ctx, const Json& body, std::vector<int> fds,
                                    Nanoseconds limit);
-  // Sends the shared buffers to the process. Returns an answer only if that fails.
+  // Sends the shared buffers to the process. Returns the process's answer only after a failure.
   Result<std::optional<Answer>> hand_over(const Context& ctx,
                                           const std::vector<SharedBuffer>& shared,
                                           Nanoseconds limit);
@@ -147,7 +148,7 @@ class Runner {
   Process process_;
   std::stop_source stop_spare_;
   std::future<Result<Process>> spare_;
-  bool no_spares_ = false;  // a spare failed to start; perhaps the GPU allows only one context
+  bool no_spares_ = false;  // a spare process failed to start (if the GPU allows only one context)
   std::vector<std::future<void>> ending_;
   std::vector<std::string> modules_, code_;
   bool loaded_ = false, keeps_ = false;

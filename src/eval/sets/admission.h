@@ -2,9 +2,10 @@
 // Admission of a task: judges degenerate solutions (zeros, a copy of an input, ...) on fresh input
 // sets of every family (input distribution), at the test shapes.
 //
-// Contract: the sets come from the pool, and programs are judged on them later. If the sets of a
-// family equal those of `made` at every shape, Admission::families omits this family. An Error
-// means that no set could be computed, or that the Context was cancelled or timed out.
+// Contract: the input sets come from the TruthPool, and the evaluator judges programs on the same
+// sets later. If the sets of a family equal the sets of the family `made` at every shape,
+// Admission::families omits this family. The result is an Error if no set could be computed, or if
+// the Context was cancelled or timed out.
 //
 // Example: CG_TRY(Admission a, admission_of(ctx, task, pool));
 #pragma once
@@ -14,13 +15,13 @@
 
 namespace cutegen::eval {
 
-// Returns "made", "signed", "heavy", "outliers", "special", "extremes".
+// Returns the names "made", "signed", "heavy", "outliers", "special" and "extremes".
 const std::vector<std::string>& input_families();
-// Returns the shapes at which every program is judged. Large timed shapes are not among them.
+// Returns the shapes at which the evaluator judges every program, without large timed shapes.
 std::vector<const ShapeCase*> test_shapes(const Task& task);
-// Returns the families for which the pool computes sets of this shape in advance, and on which
-// admission judges degenerate solutions: all families or, if programs are judged only on some
-// families at this shape, a single family.
+// Returns the families for which the pool computes input sets of this shape in advance, and on
+// which admission judges degenerate solutions: all families, or only one family if the evaluator
+// judges programs only on some families at this shape.
 std::vector<std::string> stocked_families(const ShapeCase& shape);
 Result<Admission> admission_of(const Context& ctx, const Task& task, TruthPool& pool);
 

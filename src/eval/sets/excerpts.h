@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Excerpts: secret input sets for a small part of the official shape (an excerpt). The simulator
-// cannot run the whole official shape; it runs a sample of CTAs on inputs that repeat the excerpt.
+// Excerpts: secret input sets for a small part of the official shape (an excerpt). Because the
+// simulator cannot run the whole official shape, it runs a sample of CTAs on inputs that repeat the
+// values of a small part of the shape.
 //
 // Contract: draw() picks one of the input distributions `made` and `signed` at random and returns a
 // set as TruthPool::draw() does. If the task has no excerpt, `why_not` gives the reason.
@@ -24,9 +25,9 @@ class Excerpts {
   using Source = std::function<Result<torch::TensorSet>(const Context&, const torch::Excerpt&,
                                                         const std::string& family, uint64_t seed)>;
 
-  // planned: the result of TorchWorker::plan_excerpt(); an error gives the reason for `why_not`.
+  // planned: the result of TorchWorker::plan_excerpt(); an error becomes the reason in `why_not`.
   Excerpts(const Task& task, Result<torch::Excerpt> planned, Source source);
-  // Returns an Error only if cutegen itself fails.
+  // Returns an Error only if cutegen itself fails to compute a set.
   Result<Drawn> draw(const Context& ctx, const std::string& program_id);
   void pause();
   void resume();

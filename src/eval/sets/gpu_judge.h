@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// GpuJudge: the evaluator's own context on a GPU. It allocates memory that a runner can map, and
-// compares outputs with their truth (the result in float64) on the GPU.
+// GpuJudge: the evaluator's own context on a GPU. GpuJudge allocates memory that a runner can map,
+// and compares outputs with their truth (the result in float64) on the GPU.
 //
-// Contract: loads only cutegen's own kernels (src/eval/sets/kernels), never a candidate's kernels.
-// For the same values, compare() returns the same counts as judge() of src/tensor/compare.h. It
-// marks every wrong element; if an output has more than kMostMarks elements, it marks only wrong
-// elements near the first one. A GpuBuffer's destructor frees its memory. The object is
-// thread-safe.
+// Contract: GpuJudge loads only cutegen's own kernels (src/eval/sets/kernels), never a candidate's
+// kernels. For the same values, compare() returns the same counts as judge() of
+// src/tensor/compare.h. The result of compare() marks wrong elements in a range of at most
+// kMostMarks elements that contains the first wrong element. A GpuBuffer's destructor frees the
+// buffer's memory. GpuJudge is thread-safe.
 //
 // Example: CG_TRY(auto judge, GpuJudge::open("cuda:0")); CG_CHECK(judge->prepare(ctx, toolchain));
 //   CG_TRY(GpuBuffer y, judge->take("y", bytes, at_the_end));
@@ -29,8 +29,8 @@ struct GpuSide {
   std::unique_ptr<device::cuda::Session> session;
 };
 
-// A buffer in GPU memory that a runner can map. The buffer is at one end of a larger block, with
-// guard bytes on both sides.
+// A buffer in GPU memory that a runner can map. The buffer is at one end of a larger block, and the
+// rest of the block has guard bytes.
 class GpuBuffer {
  public:
   GpuBuffer() = default;
@@ -45,7 +45,7 @@ class GpuBuffer {
   int64_t bytes() const { return bytes_; }
   int64_t offset() const { return offset_; }
   const device::cuda::Block& block() const { return block_; }
-  // Returns the data with which a runner maps the buffer under its name.
+  // Returns the data with which a runner maps the buffer under the buffer's name.
   Result<SharedBuffer> share(bool read_only);
   Result<int> descriptor();
 
@@ -59,23 +59,23 @@ class GpuBuffer {
   unsigned char guard_ = 0;
 };
 
-// The expected values of an output, in GPU memory, with the rule for comparing.
+// The expected values of an output, in GPU memory, with the rule for comparing an output with them.
 struct GpuExpected {
   OutputSpec spec;
   int64_t elements = 0;
-  // Dtypes: truth f64; native as the output; margin f64, only for floating-point outputs.
+  // Arrays: truth (f64), native (the output's dtype) and, only for floating point, margin (f64).
   device::cuda::Address truth = 0, native = 0, margin = 0;
   ToleranceRule rule;
-  double close = 0;  // tolerance of the looser rule of public benchmarks
+  double close = 0;  // tolerance of public benchmarks, which is looser
   bool nan_is_undefined = false;
-  AggregateLimits limits = {};  // limits of the output as a whole, from GpuJudge::limits_of()
+  AggregateLimits limits = {};  // limits for the output as a whole, from limits_of()
 };
 
 struct GpuJudgement {
-  Judgement counts;             // is_wrong[i] is element marked_from + i; empty if none is wrong
-  int64_t not_close = 0;        // wrong elements by the looser rule of public benchmarks
-  AggregateError whole;         // error of the output as a whole
-  int64_t first = 0, last = 0;  // index of the first and of the last wrong element
+  Judgement counts;             // is_wrong[i]: element marked_from + i; empty: all are right
+  int64_t not_close = 0;        // wrong elements by the tolerance of public benchmarks
+  AggregateError whole;         // the error of the output as a whole
+  int64_t first = 0, last = 0;  // indices of the first and last wrong elements
   int64_t marked_from = 0;
 };
 
@@ -89,18 +89,18 @@ class GpuJudge {
   Result<void> load(const std::string& ptx);
 
   Result<GpuBuffer> take(const std::string& name, int64_t bytes, bool at_the_end);
-  // Fills the buffer with repetitions of `bits`, and its guards with a random byte.
+  // Fills the buffer with repetitions of `bits`, and the guards with a random byte.
   Result<void> poison(const Context& ctx, GpuBuffer& buffer, const Poison& bits);
   // Copies `from` to a buffer of the same size.
   Result<void> copy(const Context& ctx, GpuBuffer& to, const GpuBuffer& from);
   Result<void> set_guards(const Context& ctx, GpuBuffer& buffer, unsigned char value);
-  // Checks the guards. Returns "memory behind 'y' was written", or an empty text.
+  // Checks the guards, and returns "memory behind 'y' was written" or an empty text.
   Result<std::string> damage(const GpuBuffer& buffer);
   Result<GpuJudgement> compare(const Context& ctx, const GpuExpected& expected,
                                const GpuBuffer& output, const Poison& poison);
-  // Computes the limits for the output as a whole from the errors of the native result. The
-  // official shape has no sequential sum, so ToleranceRule::growth estimates the error of such a
-  // sum.
+  // Computes the limits for the output as a whole from the errors of the native result. Because no
+  // sequential sum is computed at the official shape, ToleranceRule::growth estimates the error of
+  // such a sum.
   Result<AggregateLimits> limits_of(const Context& ctx, const GpuExpected& expected);
   Result<int64_t> free_bytes();
   int64_t total_bytes() const;
@@ -110,8 +110,8 @@ class GpuJudge {
 
  private:
   explicit GpuJudge(std::unique_ptr<device::cuda::Session> session);
-  // Compares `count` elements from index `from` on. Marks wrong elements in `mask`, unless `mask`
-  // is 0.
+  // Compares `count` elements from index `from` on. If `mask` is not 0, marks wrong elements in
+  // `mask`.
   Result<JudgeTally> run(const Context& ctx, const GpuExpected& expected,
                          device::cuda::Address output, const Poison& poison, int64_t from,
                          int64_t count, device::cuda::Address mask);

@@ -3,13 +3,14 @@
 // expected outputs, in GPU
 // memory that the evaluator owns.
 //
-// A mutated tensor is among the inputs, with initial values that no program can overwrite, and
-// among the outputs, with its final values.
+// A mutated tensor is among the inputs (with initial values that no program can overwrite) and
+// among the outputs (with the final values).
 //
 // Contract: the torch worker writes the set into memory that the evaluator allocates. The evaluator
-// computes all sizes and offsets from the task, so the worker cannot change them. Runners map the
-// inputs read-only and have no access to the truth (the result in float64). If a set does not fit
-// the GPU, the error is `unsupported` and names the set's size and the free memory.
+// computes all sizes and offsets from the task, so the worker cannot change sizes and offsets.
+// Runners map the inputs read-only and have no access to the truth (the result in float64). If a
+// set does not fit the GPU, the result is an `unsupported` error that names the set's size and the
+// free memory.
 //
 // Example: CG_TRY(auto set, make_gpu_set(ctx, *judge, *worker, task, shape, "made", seed));
 #pragma once
@@ -22,19 +23,19 @@ namespace cutegen::eval {
 
 struct GpuSet {
   std::string task_id, shape, family;
-  std::vector<SharedBuffer> inputs;  // inputs, parameters and buffers, as a runner maps them
+  std::vector<SharedBuffer> inputs;  // inputs, parameters and buffers, for a runner to map
   std::vector<GpuExpected> outputs;
   std::vector<std::string> notes;
-  int64_t bytes = 0;        // size in GPU memory
-  uint64_t model_seed = 0;  // seed of the reference's random initial parameters
+  int64_t bytes = 0;        // size of the set in GPU memory
+  uint64_t model_seed = 0;  // seed for the random initial parameters of the reference
   std::vector<GpuBuffer> memory;
-  // Returns the initial values of an input or of a mutated tensor; null for an output.
+  // Returns the initial values of an input or a mutated tensor, or null for an output.
   const GpuBuffer* initial(const std::string& name) const;
 };
 using GpuSetPtr = std::shared_ptr<const GpuSet>;
 
-// The GPU memory of a set, and an estimate of the memory that the worker needs in addition while it
-// computes a set.
+// The GPU memory of a set (set_bytes), and an estimate of the memory that the torch worker needs in
+// addition while it computes a set (work_bytes).
 struct GpuSetNeeds {
   int64_t set_bytes = 0, work_bytes = 0, tensors = 0;
 };

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// GpuTruthPool: keeps input sets of the open tasks at their official shapes (the sizes in the task
-// file) in GPU memory, as many as fit.
+// GpuTruthPool: keeps input sets of the open tasks at official shapes (the sizes in the task files)
+// in GPU memory, as many sets as fit.
 //
-// Contract: draw() returns a kept set (set_stock.h) on which the program has not run, or computes a
-// new one. All sets together take at most the memory of allow(). To stay below this limit, the pool
-// drops the least recently drawn sets. If a set cannot be computed, because it does not fit or the
-// task fails, the pool returns the same error for kPatience; then it tries again, because memory
-// may be free by then. After want(), a thread of the pool computes the missing sets of a task: one
-// per family (input distribution), and kMoreToTime more of the first family. It pauses between
-// pause() and resume(). ready() never computes a set.
+// Contract: draw() returns a kept input set (set_stock.h) on which the program has not run, or
+// computes a new set. All sets together take at most the memory of allow(). To stay below the limit
+// of allow(), the pool drops the least recently drawn sets. If a set cannot be computed, because
+// the set does not fit or the task fails, the pool returns the same error for the time kPatience.
+// After kPatience, the pool tries again, because memory may be free. After want(), a thread of the
+// pool computes the missing sets of a task: one per family (input distribution), and kMoreToTime
+// more of the first family. The thread pauses between pause() and resume(). The function ready()
+// never computes a set.
 //
 // Example: CG_TRY(GpuSetPtr set, pool.draw(ctx, task, shape, "made", program_id));
 #pragma once
@@ -25,7 +26,7 @@ namespace cutegen::eval {
 
 class GpuTruthPool {
  public:
-  static constexpr int kMoreToTime = 2;  // additional sets of the first family, for timed runs
+  static constexpr int kMoreToTime = 2;  // more input sets of the first family, for timed runs
   static constexpr auto kPatience = std::chrono::minutes(1);
   using Source = std::function<Result<GpuSetPtr>(const Context&, const Task&, const ShapeCase&,
                                                  const std::string& family, uint64_t seed)>;
@@ -34,19 +35,19 @@ class GpuTruthPool {
   ~GpuTruthPool();
   Result<GpuSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                          const std::string& family, const std::string& program_id);
-  // Returns a kept set on which the program has not run, or null. Never computes a set.
+  // Returns a kept input set on which the program has not run, or null; computes no set.
   GpuSetPtr ready(const std::string& task_id, const std::string& shape, const std::string& family,
                   const std::string& program_id);
-  // Computes a set for a single program. The pool does not keep this set.
+  // Computes an input set for a single program, which the pool does not keep.
   Result<GpuSetPtr> fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
                           const std::string& family);
-  void allow(int64_t bytes);  // sets the limit; before, the pool keeps no sets
+  void allow(int64_t bytes);  // sets the memory limit; without a limit, the pool keeps no sets
   void want(const Task& task, const ShapeCase& shape, const std::vector<std::string>& families);
   void forget(const std::string& task_id);
-  // Lets the thread finish its present set. It starts no other set until resume().
+  // Lets the thread finish its present set, but start no other set until resume().
   void pause();
   void resume();
-  // Drops sets until all kept sets take at most `bytes` bytes.
+  // Drops input sets until all kept sets take at most `bytes` bytes.
   void shrink(int64_t bytes);
   int64_t bytes();
   int64_t allowed();
@@ -65,7 +66,7 @@ class GpuTruthPool {
   void restock();
 
   Source source_;
-  std::mutex source_lock_;  // locked while a set is computed
+  std::mutex source_lock_;  // locked during the computation of an input set
   std::mutex lock_;
   std::condition_variable wake_;
   SetStock stock_;

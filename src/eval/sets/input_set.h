@@ -3,9 +3,9 @@
 // expected outputs.
 //
 // Contract: make_input_set() checks the names, sizes and dtypes of the torch worker's `TensorSet`
-// against the task, and computes the tolerances. A mutated tensor is among the inputs, with its
-// initial values, and among the outputs, with its final values. cutegen never shows a set's values
-// to a model or a user.
+// against the task, and computes the tolerances. A mutated tensor is among the inputs (with the
+// initial values) and among the outputs (with the final values). No model and no user ever sees the
+// values of a set.
 //
 // Example: CG_TRY(auto set, make_input_set(task, shape, std::move(tensors)));
 #pragma once
@@ -24,30 +24,29 @@ struct InputSet {
   std::string shape, family;
   Mapping memory;
   std::vector<torch::TensorSlot> inputs;  // inputs, parameters and buffers
-  std::vector<Expected> outputs;          // in the order of results_of(task)
+  std::vector<Expected> outputs;          // outputs in the order of results_of(task)
   std::vector<std::string> notes;
-  uint64_t model_seed = 0;  // seed of the reference's random initial parameters
-  bool as_made = false;     // the inputs equal those of family `made`
+  uint64_t model_seed = 0;  // seed for the random initial parameters of the reference
+  bool as_made = false;     // the inputs equal the inputs of family `made`
   std::span<const std::byte> bytes_of(const torch::TensorSlot& slot) const {
     return {memory.data() + slot.offset, slot.bytes};
   }
-  // Returns the initial values of an input or of a mutated tensor; null for an output.
+  // Returns the initial values of an input or a mutated tensor, or null for an output.
   const torch::TensorSlot* initial(const std::string& name) const;
 };
 
-// Compares an output with judge() of tensor/compare.h. A wrong element of a mutated tensor counts
-// as unwritten if it still has its initial value.
+// Compares an output with the truth by judge() of tensor/compare.h. A wrong element of a mutated
+// tensor counts as unwritten if the element still has its initial value.
 Judgement judge_result(const InputSet& set, const Expected& expected,
                        std::span<const std::byte> bytes, const Poison* poison);
 
-// True if the evaluator does not judge elements whose truth is NaN on inputs of this family,
-// because the reference's result for such inputs is arbitrary.
+// True if the evaluator does not judge elements with truth NaN on inputs of this family, because
+// the reference's result for such inputs is arbitrary.
 bool leaves_out_elements(const std::string& family);
-// Returns the tolerance of an output at this shape. docs/evaluation.md, "Tolerance", explains the
+// Returns the tolerance of an output at this shape. See "Tolerance" in docs/evaluation.md for the
 // rule.
 ToleranceRule tolerance_rule(const Task& task, const ShapeCase& shape, const TensorInfo& output);
-// Returns the tolerance of the public benchmarks' rule, whose result the verdict reports as
-// `compat`.
+// Returns the tolerance of public benchmarks, whose result the verdict reports as `compat`.
 double compat_tolerance(MathMode mode);
 
 Result<std::shared_ptr<const InputSet>> make_input_set(const Task& task, const ShapeCase& shape,

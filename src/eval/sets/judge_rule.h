@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The argument and the result of the comparison kernel. JudgeRule and JudgeTally have the same
-// layouts as Rule and Tally in kernels/judge.cu.
+// The argument (JudgeRule) and the result (JudgeTally) of the comparison kernel, with the layouts
+// of Rule and Tally in kernels/judge.cu.
 //
 // Contract: judge_rule() returns the same limits as src/tensor/compare.cpp uses for this dtype and
 // rule.
@@ -14,9 +14,9 @@
 namespace cutegen::eval {
 
 struct JudgeRule {
-  // overflow: from this |truth| on, the dtype overflows
+  // overflow: the smallest |truth| at which the dtype overflows
   double factor, eps, least, largest, overflow;
-  double close, rtol, atol;  // rtol and atol are negative if the user gave none
+  double close, rtol, atol;  // without limits from the user, rtol and atol are negative
   uint64_t poison;
   int32_t dtype, overflows_to_nan, nan_is_undefined, unused;
 };
@@ -24,8 +24,8 @@ static_assert(sizeof(JudgeRule) == 88);
 
 struct JudgeTally {
   uint64_t wrong = 0, nan = 0, zero = 0, unwritten = 0, not_close = 0;
-  uint64_t first = ~uint64_t{0}, last = 0, worst = 0;  // worst: the bits of a double
-  uint64_t finite = 0;  // number of elements in squares and signed_sum
+  uint64_t first = ~uint64_t{0}, last = 0, worst = 0;  // worst: the bits of a double value
+  uint64_t finite = 0;  // number of elements in the sums `squares` and `signed_sum`
   double squares = 0, signed_sum = 0;
 };
 static_assert(sizeof(JudgeTally) == 88);

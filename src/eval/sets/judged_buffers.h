@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // JudgedBuffers: the GPU memory in which a program runs at the official shape (the sizes in the
-// task file). The evaluator owns this memory, and the GPU compares the outputs with the truth (the
-// result in float64).
+// task file). The evaluator owns the memory of JudgedBuffers, and the GPU compares the outputs with
+// the truth (the result in float64).
 //
-// Contract: the memory contains the inputs of a set (the runner maps them read-only), scratch
-// filled with a pattern, and options.copies copies of each output and of each mutated tensor, with
-// guard bytes around each buffer. A copy of a mutated tensor starts with the initial values, which
-// are also in the read-only buffer "initial/y". With several copies, run k writes copy k, named
-// "y#k". judge(k) compares copy k with the truth, and damage() reports writes outside the buffers.
-// Both read only this memory and ignore the runner's reports.
+// Contract: the memory contains the inputs of a set (the runner maps inputs read-only), scratch
+// with a pattern, and options.copies copies of each output and of each mutated tensor, with guard
+// bytes around each buffer. A copy of a mutated tensor starts with the initial values, which are
+// also in the read-only buffer "initial/y". With several copies, run k writes copy k, named "y#k".
+// The function judge(k) compares copy k with the truth, and damage() reports writes outside the
+// buffers. The functions judge() and damage() read only this memory and ignore the runner's
+// reports.
 //
 // Example:
 //   CG_TRY(auto buffers, JudgedBuffers::make(ctx, gpu, set, plan.scratch, {.copies = 8}));
@@ -26,25 +27,24 @@
 namespace cutegen::eval {
 
 struct GpuFindings {
-  std::vector<Mismatch> mismatches;  // one per wrong output
+  std::vector<Mismatch> mismatches;  // one mismatch per wrong output
   int64_t elements = 0, not_close = 0;
-  int64_t by_chance = 0;   // accepted wrong elements, see differs_by_chance()
-  double worst_ratio = 0;  // largest error / tolerance, over all outputs
+  int64_t by_chance = 0;   // accepted wrong elements: see differs_by_chance()
+  double worst_ratio = 0;  // largest ratio error / tolerance of all outputs
 };
 
 // True if an output has so few wrong elements on inputs of the family `extremes` that a correct
 // program may have them. Some results change completely if one input is rounded differently, for
-// example the sign of tanh of a sum that cancels. The evaluator finds such elements by random
-// changes of the inputs, but may miss a few: on an H100, it missed one in 65, 130 and 539 million
-// elements.
+// example the sign of a sum that cancels. The evaluator finds such elements by random changes of
+// the inputs, but may miss about one in 100 million elements.
 bool differs_by_chance(const Judgement& judgement, const std::string& family);
 
 struct JudgedBufferOptions {
   PoisonKind poison = PoisonKind::nan;
-  bool at_the_end = false;  // put buffers at the end of their blocks, next to unmapped memory
-  int copies = 1;           // copies of each output and mutated tensor: "y", "y#1", ...
-  bool own_inputs = false;  // copy the set's inputs, so that renew() can change them
-  bool against = false;     // also allocate a second program's mutated tensors, "against/y"
+  bool at_the_end = false;  // put buffers at the end of blocks, before unmapped memory
+  int copies = 1;           // number of copies of each output and mutated tensor
+  bool own_inputs = false;  // copy the inputs of the set, so that renew() works
+  bool against = false;     // also allocate mutated tensors "against/y" for a second program
 };
 
 class JudgedBuffers {
@@ -54,13 +54,13 @@ class JudgedBuffers {
                                     JudgedBufferOptions options);
   std::vector<SharedBuffer> buffers() const { return shared_; }
   Result<GpuFindings> judge(const Context& ctx, int copy = 0) const;
-  // Replaces the inputs by those of another set, with whose truth judge() then compares. Needs
+  // Replaces the inputs and the truth by the inputs and the truth of another set. Needs the option
   // own_inputs.
   Result<void> renew(const Context& ctx, GpuSetPtr set);
   // Prepares the next runs: fills outputs with the pattern, mutated tensors with their initial
-  // values, and the guards of both with a new random byte.
+  // values, and the guards of these buffers with a new random byte.
   Result<void> poison_again(const Context& ctx);
-  // Describes the first detected write outside a buffer. Empty if there is none.
+  // Describes the first detected write outside a buffer; empty without such a write.
   Result<std::string> damage() const;
 
  private:
@@ -74,9 +74,9 @@ class JudgedBuffers {
   GpuJudge* judge_ = nullptr;
   GpuSetPtr set_;
   std::vector<SharedBuffer> shared_;
-  // Copies of the set's inputs, in the same order. Empty unless own_inputs was set.
+  // With own_inputs: copies of the set's inputs, in the same order; else empty.
   std::vector<GpuBuffer> inputs_;
-  std::vector<GpuBuffer> scratch_, outputs_;  // outputs_: all of copy 0, all of copy 1, ...
+  std::vector<GpuBuffer> scratch_, outputs_;  // outputs_: all in copy 0, all in copy 1, ...
   std::vector<GpuBuffer> against_;            // mutated tensors of the second program
   Poison poison_{};
 };

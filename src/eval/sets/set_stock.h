@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// SetStock: the input sets that a GpuTruthPool keeps, ordered by their last use.
+// SetStock: the input sets that a GpuTruthPool keeps, in the order of their last use.
 //
-// Contract: take() returns a set on which the program has not been judged. After kMostUses calls,
-// the stock drops the set. keep() drops the least recently used sets until all sets fit into the
-// limit of allow(). It does not keep a set that is larger than this limit. The class is not
-// thread-safe; the pool locks.
+// Contract: take() returns a set on which the evaluator has not judged the program. After kMostUses
+// uses, the stock drops a set. The function keep() drops the least recently used sets until all
+// sets fit into the limit of allow(), and never keeps a set that is larger than this limit.
+// SetStock is not thread-safe; the pool locks.
 //
 // Example: SetStock stock; stock.allow(bytes); stock.keep(set, program_id);
 //   GpuSetPtr other = stock.take({task_id, shape, family}, other_id);
@@ -34,9 +34,9 @@ class SetStock {
   bool has_room(int64_t bytes) const { return this->bytes() + bytes <= most_bytes_; }
   int64_t count(const SetKey& key) const;
 
-  // Returns null if the program has been judged on all sets of this key.
+  // Returns null if the evaluator has judged the program on all sets of this key.
   GpuSetPtr take(const SetKey& key, const std::string& program_id);
-  // program_id: the program that runs on the set; empty if the pool computed the set in advance.
+  // program_id: the program that runs on the set, or empty if the pool computed the set in advance.
   void keep(const GpuSetPtr& set, const std::string& program_id);
   // Drops sets until a set of `bytes` bytes fits.
   void make_room(int64_t bytes);
@@ -51,7 +51,7 @@ class SetStock {
     std::set<std::string> met;
   };
   int64_t most_bytes_ = 0;
-  std::list<Stocked> sets_;  // the most recently used set is at the end
+  std::list<Stocked> sets_;  // the set at the end is the most recently used
 };
 
 }  // namespace cutegen::eval

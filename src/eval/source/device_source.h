@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Extracts the device code from a CUDA source that also has host code.
 //
-// Contract: replaces host functions, host-only includes and host-only macros by blanks, so that all
-// other code keeps its line numbers. Keeps host functions that device code calls. If the launch has
-// template arguments, the kernel becomes a device function; a new extern "C" kernel of the same
-// name calls it with these template arguments.
+// Contract: device_source() replaces host functions, host-only includes and host-only macros by
+// blanks, so that all other code keeps its line numbers. Host functions that device code calls
+// remain. If the launch has template arguments, the kernel becomes a device function, and a new
+// extern "C" kernel of the same name calls this function with the template arguments.
 //
 // Example: CG_TRY(std::string text, device_source(text, outline, launch, "silu.cu"));
 #pragma once

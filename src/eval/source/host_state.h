@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of the reader of a launcher (a host function that launches the kernel): the values that
-// the statements read so far have computed.
+// The state of the reader of a launcher (a host function that launches the kernel): the values of
+// variables after the statements that were read so far.
 //
-// Contract: value_or_reason() never fails. If cutegen cannot read a value, this is an error only if
+// Contract: value_or_reason() never fails. A value that cutegen cannot read causes an error only if
 // the launch needs the value.
 //
 // Example: HostState s{.context = context, .t = body}; s.value({from, to})
@@ -23,7 +23,7 @@ struct HostState {
   const std::vector<Token> t;  // the launcher's body
   HostScope scope;
   HostLaunch launch;
-  // the task's output in each returned local variable
+  // for each returned local variable: the task's output in this variable
   std::map<std::string, std::string> returned = {};
   std::set<std::string> declared = {};  // variables declared in the innermost block
   bool launched = false, returned_early = false;
@@ -37,12 +37,12 @@ struct HostState {
   // change them.
   void forget(TokenRange range, const Error& why);
   size_t statement_end(size_t i) const;
-  Result<void> alias(TokenRange range);  // reads using X = TYPE; or typedef TYPE X;
-  // Returns the tokens of a type or a kernel's name as device code spells them: with local aliases
-  // replaced, and __half instead of at::Half.
+  Result<void> alias(TokenRange range);  // reads "using X = TYPE;" or "typedef TYPE X;"
+  // Returns the tokens of a type or a kernel's name in the spelling of device code: without local
+  // aliases, and with __half instead of at::Half.
   std::vector<Token> substituted(TokenRange range) const;
-  // Adds a condition under which the launch is valid. Inside a branch, it adds nothing; a condition
-  // that fails there ends the branch.
+  // Adds a condition under which the launch is valid. Inside a branch, adds no condition, but notes
+  // that the launcher may return early if the condition is always false.
   Result<void> demand(const HostValue& condition, const Token& at);
   void note_type(const std::string& type);
 };
@@ -52,11 +52,11 @@ bool has_token(const std::vector<Token>& t, TokenRange range,
 // True if a word in the range contains `part`.
 bool mentions(const std::vector<Token>& t, TokenRange range, std::string_view part);
 
-// Returns the index of the variable's name if the statement is a declaration, else 0.
+// Returns the index of the variable's name if the statement is a declaration, otherwise 0.
 size_t declared_name(const HostState& state, TokenRange range);
 Result<void> read_declaration(HostState& state, TokenRange range, size_t name);
 // Finds the tensors that the launcher allocates and returns, and assigns the task's outputs to
-// them.
+// these tensors.
 void find_returned(HostState& state, const std::vector<std::string>& outputs);
 // Reads an assignment, a check, or a call that does not affect the launch.
 Result<void> read_effect(HostState& state, TokenRange range);

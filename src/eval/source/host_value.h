@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values in a launcher (a host function that launches the kernel), as expressions of plan.json.
 //
-// Contract: an integer is the text of a plan expression and, if it is constant, also a number. A
-// floating-point value can only be passed to the kernel. Arithmetic with it is an error, because
-// host code rounds differently from plan expressions. The functions below return errors without a
-// place; the caller adds the line.
+// Contract: an integer has the text of a plan expression and, if the integer is constant, also a
+// number. A floating-point value may only be a kernel argument. Arithmetic with a floating-point
+// value is an error, because host code rounds differently from plan expressions. The functions of
+// this file return errors without a place, and the caller adds the line.
 //
 // Example: CG_TRY(HostValue grid, binary("/", tokens, host_integer(256)));
 #pragma once
@@ -25,11 +25,11 @@ enum class Binding { conditional, equality, relation, sum, product, sign, whole 
 struct HostValue {
   enum class Kind { integer, real, tensor, pointer, sizes, dtype, function, unreadable };
   Kind kind = Kind::integer;
-  std::string text;  // for an integer or a real: the plan expression
+  std::string text;  // for an integer or a floating-point value: the plan expression
   Binding binding = Binding::whole;
-  std::optional<int64_t> number;  // the value, if it is constant
-  bool boolean = false;           // whether the integer is only 0 or 1
-  bool fixed = false;             // whether the value is of a const variable
+  std::optional<int64_t> number;  // the value of a constant integer
+  bool boolean = false;           // whether the integer is a boolean (0 or 1)
+  bool fixed = false;             // whether the value belongs to a const variable
   std::string tensor;             // for a tensor or a pointer: the tensor's name
   DType dtype = DType::f32;
   std::vector<HostValue> sizes;     // the three sizes of a dim3
@@ -39,7 +39,7 @@ struct HostValue {
 
 HostValue host_integer(int64_t number);
 HostValue host_real(std::string text);
-// an integer, or a floating-point attribute
+// Returns an integer or a floating-point attribute as a HostValue.
 HostValue plan_value(const std::string& plan_expression);
 HostValue host_sizes(std::vector<HostValue> sizes);  // missing sizes become 1
 HostValue host_unreadable(Error why);

@@ -21,7 +21,7 @@ struct KernelParameter {
 
 KernelParameter parameter_of(const std::string& text);
 std::optional<DType> dtype_of(const std::string& type);
-// Returns the dtype of a scalar argument. nullopt for tensors and tensor maps.
+// Returns the dtype of a scalar argument, or nullopt for tensors and tensor maps.
 std::optional<DType> scalar_dtype(ArgSpec::Kind kind);
 
 }  // namespace cutegen::eval

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the launch of a kernel from a host function (the launcher), without running the function.
 //
-// Contract: accepts straight-line code with one launch, `if` around assignments, PyTorch's dtype
-// dispatch macros, and checks. A loop, a switch, a second launch, or a call of a function whose
-// body is not in the file is an error with its line. If cutegen cannot read a value, this is an
-// error only if the launch needs the value.
+// Contract: read_launcher() accepts straight-line code with one launch, `if` around assignments,
+// PyTorch's dtype dispatch macros, and checks. For a loop, a switch, a second launch, or a call of
+// a function whose body is not in the file, read_launcher() returns an error with the line. A value
+// that cutegen cannot read causes an error only if the launch needs the value.
 //
 // Example: CG_TRY(HostLaunch launch, read_launcher(outline, {"launch", "silu.cu", arguments,
 // ...}));
@@ -18,9 +18,9 @@
 
 namespace cutegen::eval {
 
-// One parameter of the launcher.
+// One parameter of the launcher, from the source.
 struct LauncherParameterText {
-  std::string name, type;  // type: the tokens, separated by blanks
+  std::string name, type;  // type: the type's tokens, separated by blanks
   bool is_tensor = false, is_pointer = false, is_stream = false;
   Token at;
 };
@@ -31,10 +31,10 @@ struct HostLaunch {
   std::string kernel;
   std::vector<std::string> template_arguments;
   bool templated = false;
-  HostValue grid, block, shared;  // each of kind `sizes` or `unreadable`
+  HostValue grid, block, shared;  // HostValues of kind `sizes` or `unreadable`
   std::vector<HostValue> arguments;
   std::vector<HostValue> conditions;
-  Token at, grid_at, block_at;  // source places of the launch, of grid and of block
+  Token at, grid_at, block_at;  // places of launch, grid and block in the source
   std::vector<Token> argument_at;
   bool uses_half = false, uses_bfloat16 = false;
 };

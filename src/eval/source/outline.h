@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The outline of a CUDA source: functions, constants and macros at namespace scope.
 //
-// Contract: outline_of() never fails; it omits declarations that it cannot read. An operator of
+// Contract: outline_of() never fails, but omits declarations that it cannot read. An operator of
 // several characters is one token, unless it begins with '>', because '>' also closes template
-// arguments. Preprocessor conditions are not evaluated, so a source may define a name twice;
-// `defined_twice` is then set.
+// arguments. Because outline_of() does not evaluate preprocessor conditions, a source may define a
+// name twice, which sets `defined_twice`.
 //
 // Example: const SourceOutline o = outline_of(text); o.function("launch")
 #pragma once
@@ -19,13 +19,13 @@
 
 namespace cutegen::eval {
 
-using TokenRange = std::pair<size_t, size_t>;  // the tokens with index first to second - 1
+using TokenRange = std::pair<size_t, size_t>;  // token indices from `first` to `second` - 1
 
 struct SourceFunction {
   std::string name, scope;     // scope: the enclosing namespaces, such as "::ours"
-  size_t begin = 0, end = 0;   // its tokens are [begin, end)
-  size_t open = 0, close = 0;  // the parentheses around the parameters
-  size_t body = 0;             // the opening brace; 0 without a body
+  size_t begin = 0, end = 0;   // token indices [begin, end) of the function
+  size_t open = 0, close = 0;  // token indices of the parentheses around the parameters
+  size_t body = 0;             // token index of the opening brace; 0 without a body
   bool templated = false, device = false, global = false;
 };
 
@@ -56,11 +56,11 @@ SourceOutline outline_of(std::string_view source);
 bool is_mark(const Token& token, std::string_view text);  // true for punctuation with this text
 // Returns the index of the bracket that closes tokens[open], or `end`.
 size_t closing(const std::vector<Token>& tokens, size_t open, size_t end);
-// Splits a range at commas outside brackets. An empty range has no parts.
+// Splits a range of tokens at commas outside brackets. Returns no parts for an empty range.
 std::vector<TokenRange> comma_parts(const std::vector<Token>& tokens, TokenRange range);
 // Returns the tokens of a range with the file's macros expanded. A token from a macro has the place
-// of the macro's use. Macros with CHECK or DISPATCH in their names stay, and so do macros that
-// cannot be expanded. Returns nullopt if the result is too long.
+// of the macro's use. Macros with CHECK or DISPATCH in their names, and macros that cannot be
+// expanded, stay unchanged. Returns nullopt if the result is too long.
 std::optional<std::vector<Token>> expand_macros(const SourceOutline& outline, TokenRange range);
 
 }  // namespace cutegen::eval

@@ -2,9 +2,10 @@
 // Builds the first program of a task that is a CUDA kernel: the user's kernel, and a plan from the
 // side file (NAME.toml).
 //
-// Contract: refuses a missing or templated kernel, a side file that contradicts the kernel's
-// parameters or the task, and includes or calls that the lint forbids. An error has the line and
-// the remedy. If the kernel is not extern "C", start_program() adds this to the source.
+// Contract: start_program() refuses a missing or templated kernel, a side file that contradicts the
+// kernel's parameters or the task, and includes or calls that the lint forbids. An error has the
+// line and the remedy. If the kernel is not extern "C", start_program() adds extern "C" to the
+// source.
 //
 // Example: CG_TRY(KernelProgram source, start_program("norm.cu", task));
 #pragma once

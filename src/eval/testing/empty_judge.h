@@ -2,8 +2,9 @@
 // For tests: empty comparison kernels for the fake CUDA driver, which finds kernels by name but
 // never runs them.
 //
-// Contract: the PTX has the entries `fill` and `judge`. Example:
-// gpu_judge->load(testing_world::kEmptyJudge);
+// Contract: the PTX has the entries `fill` and `judge`.
+//
+// Example: gpu_judge->load(testing_world::kEmptyJudge);
 #pragma once
 
 namespace cutegen::eval::testing_world {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: runs the function `body` in its own process, with a fake CUDA driver and a fake ncu.
 //
-// Contract: the name selects the behaviour of the fake ncu. tests/fake_ncu/fake_ncu.py lists the
-// names: "works", "refused", "hangs", and so on.
+// Contract: the argument `ncu` selects the behaviour of the fake ncu. The script
+// tests/fake_ncu/fake_ncu.py lists the names of behaviours: "works", "refused", "hangs", and so on.
 //
 // Example: with_fakes("refused", [] { EXPECT_FALSE(counters().probe(Context())); });
 #pragma once

@@ -61,9 +61,9 @@ inline JudgeCase make_case(DType dtype, size_t count, std::mt19937_64& random, i
     store_double(dtype, own, c.native.data() + i * step);
     native[i] = load_double(dtype, c.native.data() + i * step);
     sensitivity[i] = 1e-6 * std::abs(normal(random));
-    if (random() % 50 == 0) sensitivity[i] = -sensitivity[i];  // sign bit: NaN also passes
+    if (random() % 50 == 0) sensitivity[i] = -sensitivity[i];  // negative: NaN passes, too
     if (random() % 100 == 0) sensitivity[i] = std::numeric_limits<double>::infinity();
-    // Sensitivity 1: a rounding may change the integer by one.
+    // With sensitivity 1, a rounding may change the integer by one.
     if (!floats && random() % 20 == 0) sensitivity[i] = 1;
     double value = random() % 2 ? truth[i] : native[i];
     if (random() % uint64_t(wrong_in) == 0)

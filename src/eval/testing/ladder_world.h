@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: runs all checks of an evaluation (the ladder) with a toy task, a fake compiler that
-// returns the given PTX, and the real runner.
+// For tests: runs all checks of an evaluation (the ladder) with a toy task, the real runner, and a
+// fake compiler that returns given PTX.
 //
 // Contract: a program is a kernel f(x, out, n) over 2048 elements. The PTX in `body` computes %f2
 // (the output element) from %f1 (the input element).
+//
 // Example: World w([](double x) { return 2 * x; }); Verdict v = w.judge(w.kernel("add.f32 ..."));
 #pragma once
 
@@ -27,7 +28,7 @@ class FakeToolchain : public toolchain::Toolchain {
   Result<toolchain::CompileResult> compile(const Context&,
                                            const toolchain::CompileRequest& request) override {
     {
-      std::lock_guard lock(mutex_);  // because modules compile in parallel
+      std::lock_guard lock(mutex_);  // needed because modules compile in parallel
       requests.push_back(request);
     }
     if (trouble) return fail(*trouble);
@@ -52,7 +53,7 @@ class FakeToolchain : public toolchain::Toolchain {
   std::mutex mutex_;
 };
 
-// Returns the same report for every module: by default, that no assembler is installed.
+// Returns the same report for every module, by default a report that no assembler is installed.
 class FakeAssembler : public toolchain::Assembler {
  public:
   FakeAssembler() { report.audit.skipped = {"no assembler here"}; }
@@ -99,8 +100,8 @@ class World {
     if (parsed) program.plan = *parsed;
   }
 
-  // Returns the PTX of f. `index` is PTX that may change %r5, the element's index. `globals` is PTX
-  // before the entry.
+  // Returns the PTX of the kernel f. `index` is PTX that may change %r5, the element's index.
+  // `globals` is PTX before the entry of f.
   static std::string kernel(const std::string& body, const std::string& index = {},
                             const std::string& globals = {}) {
     return fmt::format(R"(.version 8.0
@@ -149,8 +150,8 @@ DONE:
     return verdict ? *verdict : Verdict{};
   }
 
-  // Inserts a large official shape before the others. It is timed, but too large for the
-  // correctness check.
+  // Inserts an official shape before the other shapes. With many rows, the shape is timed, but too
+  // large for the correctness check.
   void add_official(int64_t rows) {
     ShapeCase official{.name = "official", .kind = ShapeKind::official};
     official.tensors = {{"x", {rows, 32}}, {"out", {rows, 32}}};
@@ -171,7 +172,8 @@ DONE:
   Runner runner_;
 };
 
-// The truth of a task that doubles its input, and the PTX of a program that computes it.
+// The truth of a task that doubles its input. kTwice is the PTX of a program that computes this
+// truth.
 inline double twice(double x) {
   return 2 * x;
 }

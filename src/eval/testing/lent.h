@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a shared_ptr to an object that the test owns, because Services has shared_ptr members.
+// For tests: lent() returns a shared_ptr to an object that the test owns, because Services has
+// shared_ptr members.
 //
 // Contract: the object must outlive all copies of the pointer.
 //

@@ -2,9 +2,11 @@
 // For tests: a task with one input and one output, whose truth (the result in float64) is a C++
 // function.
 //
-// Contract: the inputs of the family "made" are uniform in [0, 1), of "signed" normal, and of
-// "heavy" long-tailed. After mutate(g), the task mutates x, and the final values of x are g(x).
-// output_in() sets the output's dtype, which must have at most four bytes.
+// Contract: the inputs of the family "made" are uniform in [0, 1), the inputs of "signed" are
+// normal, and the inputs of "heavy" are long-tailed. After mutate(g), the task mutates x, and the
+// final values of x are g(x). The function output_in() sets the output's dtype, which must have at
+// most four bytes.
+//
 // Example: ToyTask t([](double x) { return x > 0 ? x : 0; });
 #pragma once
 
@@ -21,7 +23,7 @@ namespace cutegen::eval::testing_world {
 struct ToyTask {
   Task task;
   std::function<double(double)> truth, final;
-  int made = 0;  // number of input sets drawn so far
+  int made = 0;  // number of computed input sets
   DType output = DType::f32;
 
   explicit ToyTask(std::function<double(double)> f) : truth(std::move(f)) {

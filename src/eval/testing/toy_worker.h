@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a fake torch worker with a GPU. A test sets how each baseline behaves; input sets are
-// not supported.
+// For tests: a fake torch worker with a GPU. A test sets how each baseline behaves. ToyWorker does
+// not support input sets.
 //
-// Contract: `ways` sets the behaviour of each baseline, by name. Baselines without an entry take
-// 100 ns.
+// Contract: `ways` sets the behaviour of each baseline, by the baseline's name. A baseline without
+// an entry takes 100 ns.
+//
 // Example: ToyWorker w; w.ways["compile"] = {.why = "it raises"};
 #pragma once
 
@@ -14,11 +15,11 @@
 namespace cutegen::eval {
 
 struct ToyWay {
-  std::string why;     // not empty: opening the baseline fails, with this reason
+  std::string why;     // not empty: opening the baseline fails with this reason
   bool hangs = false;  // opening the baseline never ends
   bool dies = false;
   bool never_ends = false;  // timing the baseline never ends
-  // the returned times in ns, used again from the start if more are needed
+  // the returned times in ns, repeated from the start if necessary
   std::vector<double> samples = {100};
 };
 
@@ -26,11 +27,11 @@ class ToyWorker final : public torch::TorchWorker {
  public:
   std::map<std::string, ToyWay> ways;
   std::function<Result<Task>(const std::filesystem::path&)> task;
-  std::string module_why;    // not empty: opening the module fails, with this reason
-  bool close_fails = false;  // close_baselines() fails, as with a broken CUDA context
+  std::string module_why;    // not empty: opening the module fails with this reason
+  bool close_fails = false;  // close_baselines() fails, as after a broken CUDA context
   int opened = 0, closed = 0;
-  std::vector<std::string> added, shapes;  // baselines added so far; shapes of opened modules
-  // Implements run_baseline(). Empty: the worker cannot run baselines on given values.
+  std::vector<std::string> added, shapes;  // names of added baselines; shapes of opened modules
+  // Implements run_baseline(); if empty, ToyWorker cannot run baselines on given values.
   std::function<Result<void>(const std::string& kind, const std::vector<torch::GpuTensor>&)> run;
 
   Result<Task> describe(const Context&, const std::filesystem::path& file,

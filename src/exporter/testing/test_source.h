@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fixture for the exporter's tests: a program that uses every field of a plan, with made-up compile
-// results.
+// A fixture for the exporter's tests: a program that uses every field of a plan, with invented
+// results of compilation.
 //
 // Contract: for tests only.
 //
