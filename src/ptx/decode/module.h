@@ -19,7 +19,7 @@ struct Module::State {
   std::vector<Program> programs;
 };
 
-// Returns the initial bytes of a variable. Bytes without an initializer are zero.
+// Returns the initial bytes of a variable, with zeros for bytes without an initializer.
 Result<std::vector<std::byte>> initial_bytes(const Variable& variable);
 
 }  // namespace cutegen::ptx

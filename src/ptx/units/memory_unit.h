@@ -2,9 +2,9 @@
 // MemoryUnit: executes loads, stores and atomics of a warp in all state spaces.
 //
 // Contract: before an access, MemoryUnit checks alignment, bounds and write permission, then races
-// and undefined values. It counts the access, and records whether the access may poll a word that
-// another thread writes. A function that returns false has reported a `Finding` (a fault of the
-// kernel).
+// and undefined values. MemoryUnit also counts the access, and records whether the access may poll
+// a word that another thread writes. A function that returns false has reported a `Finding` (a
+// fault of the kernel).
 //
 // Example: if (!memory.access(w, in, mask)) return false;
 #pragma once
@@ -28,7 +28,7 @@ class MemoryUnit {
  private:
   bool access_at(const WarpAccess& a, Space space);
   bool several_spaces(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
-  // Shared memory of several CTAs of the cluster, and of one other CTA.
+  // cluster() accesses shared memory of several CTAs, and remote() accesses it in one other CTA.
   bool cluster(const WarpAccess& a);
   bool remote(const WarpAccess& a, uint64_t rank);
   bool local(const WarpAccess& a);
@@ -40,7 +40,7 @@ class MemoryUnit {
   WarpScheduler& scheduler_;
   CtaChecks& checks_;
   AddressFn addresses_;
-  // The buffer that each instruction accessed last, by the low bits of the instruction's pc.
+  // The last buffer that an instruction accessed, by the low bits of the instruction's pc.
   const Buffer* last_[16] = {};
 };
 
