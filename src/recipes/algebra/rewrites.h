@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rewrites: algebraic rules that remove work from a task's graph. Each rule has a name and a file.
+// Rewrites: algebraic rules that remove work from a task's graph. Each rule has a name and its own
+// source file.
 //
 // Contract: rewrite() applies the rules in `chosen` and no others. The graph of the returned task
 // has the same outputs in exact arithmetic. `applied` has one entry for each rule that changed the
@@ -37,8 +38,8 @@ inline constexpr const char *kAllRewrites = "all", *kNoRewrites = "none";
 using RewriteRules = std::set<RewriteRule>;
 
 RewriteRules all_rewrites();
-// Parses "all", "none", or names separated by commas. The error for an unknown name lists all
-// names.
+// Parses "all", "none", or names separated by commas. The error for an unknown name lists all names
+// of rules.
 Result<RewriteRules> parse_rewrites(const std::string& text, const std::string& where);
 // Returns one sentence that explains a rule, for help texts and reports.
 std::string meaning_of(RewriteRule rule);
@@ -46,7 +47,7 @@ std::string meaning_of(RewriteRule rule);
 struct Rewritten {
   Task task;
   std::vector<Rewrite> applied;
-  // Plan expressions. A program of `task` is correct only at sizes at which all are true.
+  // Plan expressions; a program of `task` is correct only at sizes at which all of them are true.
   std::vector<std::string> requirements;
 };
 
