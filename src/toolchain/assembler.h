@@ -30,7 +30,7 @@ namespace cutegen::toolchain {
 struct AssemblyReport {
   bool ok = true;
   std::string digest;  // the assembler's first errors, if `ok` is false
-  BinaryAudit audit;   // its kernels do not name the module
+  BinaryAudit audit;   // its entries do not name the module
   // The cubin, or empty if ptxas wrote no cubin, or if the report comes from the cache and the
   // cubin was too large to be cached.
   std::string code;
