@@ -27,8 +27,8 @@ class BulkShared {
   void released(const BulkCopy& c);
   // Call source_read() when a copy to this CTA has read its source, the shared memory of `issuer`.
   void source_read(const BulkCopy& c, CtaState& issuer);
-  // Reports that this CTA ends before a load has arrived. The load writes this CTA's shared memory,
-  // or reads it for another CTA.
+  // Reports that this CTA ends although a load that writes or reads its shared memory has not
+  // arrived yet.
   void report_left(const BulkCopy& c, const CtaState& owner);
 
  private:

@@ -34,8 +34,8 @@ enum class ProxyFence : uint8_t { shared, global };
 // The vector clocks of all warps of a CTA or cluster, and the labels of the agents.
 class ClockTable {
  public:
-  // A vector clock: for each warp or agent, the last label whose accesses happened before. An empty
-  // vector means that no accesses happened before.
+  // A vector clock: for each warp or agent, the last of its labels whose accesses have certainly
+  // happened. An empty vector means that no accesses have certainly happened.
   struct Known {
     std::vector<uint32_t> seen;
     std::array<std::vector<uint32_t>, 2> fenced;  // by ProxyFence

@@ -2,8 +2,8 @@
 // Computes facts about a kernel that the checks need before the kernel runs.
 //
 // Contract: the race checks track memory in granules. A granule has the size of the kernel's
-// smallest access, but at most 4 bytes. Therefore, accesses to different elements within one 4-byte
-// word do not conflict.
+// smallest access, but at most 4 bytes. Because of the granules, accesses to different elements
+// within one 4-byte word do not conflict.
 //
 // Example: HazardFacts f = hazard_facts(program, block_threads);
 #pragma once

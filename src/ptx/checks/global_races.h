@@ -4,12 +4,12 @@
 // Contract: an epoch is an id for the executions of one instruction by one warp between two
 // synchronisations. Each granule (checks/facts.h) of a writable buffer stores the epochs of its
 // last write and read. Accesses of earlier launches never conflict. The check treats two CTAs as
-// ordered if one CTA acquires after the other CTA has released, even if their addresses differ.
-// Therefore, the check may miss a race, but it never reports a race in a correct program. The check
-// counts volatile loads, acquiring loads and atomics that return a value as acquires. The check
-// counts fences at GPU scope, releasing atomics and releasing stores as releases. A relaxed atomic
-// or a volatile store alone does not order accesses of other CTAs, but it orders the warps of its
-// own CTA.
+// ordered if one CTA acquires after the other CTA has released, even if their addresses differ. The
+// race check may miss a race, but it never reports a race in a correct program. The check counts
+// volatile loads, acquiring loads and atomics that return a value as acquires. The check counts
+// fences at GPU scope, releasing atomics and releasing stores as releases. A relaxed atomic or a
+// volatile store alone does not order accesses of other CTAs, but it orders the warps of its own
+// CTA.
 //
 // Example: if (uint32_t bad = races.touch(access, shadow, base)) blame(races.other());
 #pragma once
@@ -95,8 +95,8 @@ class GlobalRaces {
   void join() { ++stamp_; }
   // Orders the CTA's earlier writes before later accesses of its own warps.
   void release();
-  // Like release(), and releases the CTA's writes to other CTAs, too. Call publish() at a fence at
-  // GPU scope or a releasing access.
+  // Does what release() does, and also releases the CTA's writes to other CTAs. Call publish() at a
+  // fence at GPU scope or a releasing access.
   void publish();
   void acquire() { acquired_ = times_.now(); }
   // Records an access and returns the lanes that conflict with an earlier, unordered access.

@@ -28,8 +28,8 @@ struct LaunchHazards {
   std::vector<BufferShadow>& shadows;
 };
 
-// Creates shadow memory for the buffers that the kernel can write. Returns nullptr if these checks
-// are off.
+// Creates shadow memory for the buffers that the kernel can write. Returns nullptr if the launch
+// checks neither races nor undefined values.
 std::unique_ptr<LaunchHazards> prepare_hazards(Memory::State& memory, const Program& program,
                                                const Checks& checks, int64_t block_threads,
                                                bool overlaps = false);
@@ -51,8 +51,8 @@ struct Hazards {
   // `kind` is Inst::sub of Op::fence.
   void fence(int warp, uint8_t kind);
 
-  // The last execution of a shared memory instruction by a warp. If the next execution has the same
-  // key, it accesses the same words. If these words were written, the next check skips them.
+  // The last execution of a shared memory instruction by a warp. If a later execution has the same
+  // key, it accesses the same words, which the checks skip if all of these words were written.
   struct Seen {
     uint32_t low = 0, high = 0, bits = 0, second = 0;  // the key
     uint32_t lanes = 0;                                // 0: no execution yet

@@ -7,8 +7,8 @@
 // stores two masks of warps: its readers and its writers since the last barrier. If
 // HazardFacts::partial_order is true, each granule stores the labels (clocks.h) of the last write
 // and of the last read by each warp. Clocks::peer() gives the numbers of warps in other CTAs of the
-// cluster. A granule stores only the last read by warps of other CTAs. Therefore, the check may
-// miss a race, but it never reports a race that does not exist.
+// cluster. A granule stores only the last read by warps of other CTAs. The check of shared memory
+// may miss a race, but it never reports a race that does not exist.
 //
 // Example: if (uint32_t bad = races.touch(Touch::read, w, pc, lanes, summary, at, 4)) ...
 #pragma once
@@ -103,17 +103,17 @@ class SharedRaces {
   const HazardFacts& facts_;
   const Clocks& clocks_;
   size_t warps_, granules_;
-  // "Whole barriers" means that HazardFacts::partial_order is false; "other barriers" means that it
-  // is true. For each granule, cells_ has writers << 32 | readers with whole barriers, and the
-  // label and warp of the last write with other barriers.
+  // For each granule, cells_ has writers << 32 | readers or, if HazardFacts::partial_order is true,
+  // the label and warp of the last write. The comments of the next members call this flag
+  // "partial".
   std::vector<uint64_t> cells_;
-  std::vector<uint32_t> atomics_;  // whole barriers: mask of the warps with atomics
-  std::vector<uint32_t> reads_;    // other barriers: labels of reads by each warp
-  // Other barriers: for each block of granules, whether reads_ has entries for the block.
+  std::vector<uint32_t> atomics_;  // not partial: mask of the warps with atomics
+  std::vector<uint32_t> reads_;    // partial: labels of the reads by each warp
+  // If partial: for each block of granules, whether reads_ has entries for the block.
   std::vector<uint8_t> has_reads_;
-  // Other barriers: labels of reads by wgmma, for each 16-byte chunk and warp. May be empty.
+  // If partial: labels of reads by wgmma, for each 16-byte chunk and warp. May be empty.
   std::vector<uint32_t> product_reads_;
-  // Other barriers: the last read by a warp of another CTA. May be empty.
+  // If partial: for each granule, the last read by a warp of another CTA. May be empty.
   std::vector<uint64_t> peer_reads_;
   mutable std::vector<uint32_t> ordered_reads_;  // Ordered::reads
   std::vector<Trace> traces_;                    // one entry per warp and numbered access

@@ -31,7 +31,7 @@ class Undefined {
   void begin();
   bool following() const { return registers_.following(); }
   // Call follow() before an instruction, to mark the instruction's results as defined or undefined.
-  // Returns a fault of the instruction, if it finds one.
+  // follow() returns the instruction's fault, if it finds one.
   std::optional<Trouble> follow(const Step& s);
   // Call clear() before a load, to mark the load's registers as defined.
   void clear(const Step& s);

@@ -2,8 +2,9 @@
 // Barriers: executes the 16 named barriers of a CTA (bar.sync, bar.arrive, bar.red).
 //
 // Contract: if a warp has to wait, arrive() sets its state to Warp::State::waiting, and sets its
-// `barrier` and `waits_at`. When the last warp arrives, all waiting warps can run again. A function
-// that returns false has reported a `Finding` (a fault of the kernel).
+// `barrier` and `waits_at`. When the last warp has arrived at a barrier, all warps that wait at the
+// barrier can run again. A function that returns false has reported a `Finding` (a fault of the
+// kernel).
 //
 // Example: if (!barriers.arrive(w, in, mask)) return false;
 #pragma once

@@ -20,11 +20,12 @@ namespace cutegen::ptx {
 
 struct CtaState;
 
-// In a shared memory address, the bits below kRankShift are the offset. The bits above are 0 for
-// the executing CTA's own memory, and 1 plus the cluster rank for the memory of another CTA.
+// In a shared memory address, the bits below kRankShift are the offset, and the bits from
+// kRankShift on are 0 for the executing CTA's own memory, and 1 plus the cluster rank for another
+// CTA's memory.
 inline constexpr int kRankShift = 24;
 static_assert(kSharedOfCta == uint64_t{1} << kRankShift);
-// The race checks (`Clocks`) use this address for the barrier of the cluster.
+// The address by which the race checks (`Clocks`) refer to the barrier of the cluster.
 inline constexpr uint64_t kClusterPlace = ~uint64_t{0};
 
 inline constexpr int64_t kMostClusterCtas = 16;  // a kernel must opt in to more than 8 CTAs
@@ -56,7 +57,7 @@ class ClusterState {
   void set_hopeless(size_t rank, bool hopeless) { hopeless_[rank] = hopeless; }
   // Returns whether another CTA of the cluster can still make progress.
   bool others_may_go_on(size_t rank) const;
-  // The numbers of threads that have arrived in the current phase, and that have not exited.
+  // arrived(): threads that have arrived in this phase; alive(): threads that have not exited.
   int64_t arrived() const { return count(true); }
   int64_t alive() const { return count(false); }
 

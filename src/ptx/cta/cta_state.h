@@ -61,8 +61,8 @@ struct CtaState {
 
   uint64_t executed() const;                 // warp instructions so far
   uint32_t threads_of(const Warp& w) const;  // mask of the lanes with which the warp starts
-  // Returns the launch's `Chain` (the model of one warp's time) if it models this warp; otherwise
-  // nullptr.
+  // Returns the launch's `Chain` (the model of one warp's time) if the Chain models warp `w`,
+  // otherwise nullptr.
   Chain* chain_of(const Warp& w) const {
     return linear == job.traced && w.index == 0 ? job.chain.get() : nullptr;
   }
@@ -79,7 +79,7 @@ struct CtaState {
   BulkCopies bulk;
   SharedGuard guard;
   std::unique_ptr<WgmmaState> wgmma;  // nullptr if the program has no wgmma
-  std::unique_ptr<Hazards> hazards;   // nullptr if the checks are off
+  std::unique_ptr<Hazards> hazards;   // nullptr: no race or undefined checks
   const bool races;                   // whether the race checks are on
 
   std::shared_ptr<ClusterState> cluster;  // nullptr without clusters
@@ -92,7 +92,7 @@ struct CtaState {
   CtaWork work;
   LaunchStatus status = LaunchStatus::ok;
   Finding finding;  // valid if the status is LaunchStatus::finding
-  // A finding that the CTA reports when it ends, unless it also has a race.
+  // A finding that the CTA reports when it ends, unless the CTA also has a race.
   std::optional<Finding> pending;
   std::string reason;  // why the launch ended, if not by a `finding`
 };

@@ -51,7 +51,7 @@ struct Job {
   std::atomic<uint64_t> spent{0};
   std::atomic<int64_t> stop_after;         // CTAs with higher indices need not run
   uint64_t workspace = 0;                  // address of the workspace of a cooperative launch
-  std::unique_ptr<LaunchHazards> hazards;  // nullptr if the checks are off
+  std::unique_ptr<LaunchHazards> hazards;  // nullptr: no race or undefined checks
   std::unique_ptr<Chain> chain;            // models the first warp of the CTA `traced`
   int64_t traced = -1;
   // First epoch (race-check id, checks/global_races.h) of the earlier launches that may still run;

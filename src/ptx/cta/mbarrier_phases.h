@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // MbarrierPhases: applies arrivals of threads and copies to an mbarrier of any CTA in the cluster.
 //
-// Contract: when a phase completes, the warps that wait for it can run again. The race checks then
-// order accesses before the arrivals before later accesses of these warps (ptx/checks/clocks.h).
-// `owner` is the CTA whose shared memory contains the mbarrier. A function that returns false or
-// nullptr has reported a `Finding` (a fault of the kernel) for this CTA at the warp's current
-// instruction.
+// Contract: when a phase of an mbarrier completes, the warps that wait for the phase can run again.
+// For the race checks, accesses that a thread made before its arrival happened before later
+// accesses of the warps that waited (ptx/checks/clocks.h). `owner` is the CTA whose shared memory
+// contains the mbarrier. A function that returns false or nullptr has reported a `Finding` (a fault
+// of the kernel) for this CTA at the warp's current instruction.
 //
 // Example: if (!phases.complete(w, lane, cta, at, bytes)) return false;
 #pragma once

@@ -13,7 +13,7 @@
 
 namespace cutegen::ptx {
 
-// Values of Warp::barrier if the warp waits for something else than a barrier of its CTA.
+// Values of Warp::barrier if the warp waits for something other than a barrier of its CTA.
 inline constexpr int kAtWgmmaWait = -3, kAtClusterBarrier = -4, kAtRegisters = -5;
 
 struct Split {

@@ -48,8 +48,8 @@ class WarpScheduler {
   void note_poll(Warp& w, const Inst& in, uint64_t address, bool changed);
   // Records that the warp has found the phase of an mbarrier incomplete and continues to run.
   void note_wait(Warp& w, uint64_t address);
-  // Returns whether a try_wait returns false at once, which the ISA allows. With Order::in_order,
-  // it never does.
+  // Returns whether a try_wait returns false at once, as the ISA allows; with Order::in_order, no
+  // try_wait does.
   bool ends_waits_early() {
     return cta_.job.order != Order::in_order && (!mixed_ || (random() & 1));
   }

@@ -47,7 +47,7 @@ Family decode_control;
 // ftz.
 Result<void> decode_form(Operands& ops, const Statement& s, const std::string& name);
 // Emits the comparison d = (a `name` b). If `with` is not null, combines the result with the
-// predicate `with`. Writes the complement to `e`, unless the offset of `e` is -1.
+// predicate `with`. Writes the result's complement to `e`, unless the offset of `e` is -1.
 Result<void> emit_compare(Operands& ops, const std::string& name, int combine, const Operand* with,
                           Slot a, Slot b, Slot d, Slot e);
 // Appends to `into` the register file places of the `n` registers of a matrix fragment, with `size`

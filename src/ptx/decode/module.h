@@ -12,7 +12,7 @@
 namespace cutegen::ptx {
 
 struct Module::State {
-  std::string text;  // `parsed` points into this text
+  std::string text;  // the text into which `parsed` points
   uint64_t id = 0;   // unique in this process
   ParsedModule parsed;
   std::vector<Entry> entries;

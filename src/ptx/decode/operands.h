@@ -2,8 +2,8 @@
 // Operands: maps the operands of a function's statements to places in the register file (`Slot`).
 //
 // Contract: Operands searches for a name in the scopes of `frame` that contain the current
-// statement of `code`, then in the module. For an operand of the wrong size or form, its functions
-// return a user error.
+// statement of `code`, then in the module. For an operand of the wrong size or form, a function of
+// Operands returns a user error.
 //
 // Example: CG_TRY(Slot a, ops.source(s.operands[1], 4, "u32"));
 #pragma once

@@ -30,7 +30,7 @@ class Cta {
   Turn turn();
   // Ends the launch with a fault of the kernel (`Finding`): all `resident` CTAs poll memory.
   void fail_spinning(int64_t resident) { scheduler_.fail_spinning(resident); }
-  // Returns whether some warp can run. If none can, all warps wait for other CTAs of the cluster.
+  // Returns whether some warp can run, so that not all warps wait for other CTAs of the cluster.
   bool polls() const;
   const CtaState& state() const { return state_; }
 
@@ -39,8 +39,8 @@ class Cta {
   bool run_warps(bool& any, bool& all_spin);
   bool run_warp(Warp& w, bool& all_spin);
   bool within_limits();
-  // Ends the waits at mbarriers although their phases are not complete. Returns false if no warp
-  // can run even then.
+  // Ends the waits at mbarriers although their phases are not complete, and returns whether some
+  // warp can run after that.
   bool end_waits();
   Turn finish();
   void leave_cluster();

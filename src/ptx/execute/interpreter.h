@@ -40,7 +40,7 @@ class Interpreter {
         mbarriers_(cta, scheduler, phases_, bulk_, async_),
         collectives_(cta, scheduler) {}
   Step run(Warp& w);
-  // Call ended() when a warp has ended. False: a `Finding`: other warps still execute wgmma.
+  // Call ended() when a warp has ended. Returns false if other warps still execute wgmma.
   bool ended(const Warp& w) { return wgmma_.ended(w); }
   // Call drain() when all warps have ended, to complete the copies in flight. False: a `Finding`.
   bool drain();

@@ -108,7 +108,7 @@ struct RunOptions {
   int64_t resident_ctas = 0;  // number of CTAs that fit on the GPU at once; 0: unknown
   int threads = 0;            // 0: all cores
   uint64_t instruction_budget = 4'000'000'000;  // warp instructions of the whole launch
-  bool counters = true;                         // if false, it also turns off the next three flags
+  bool counters = true;                         // if false, the next three flags have no effect
   bool sector_counters = true;     // count the 32-byte sectors of global and local accesses
   bool wavefront_counters = true;  // count the wavefronts of shared accesses
   bool line_counters = true;       // also report all counters by source line

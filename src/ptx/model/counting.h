@@ -4,8 +4,8 @@
 //
 // Contract: each count belongs to one pc. After the launch, report_counts() sums the counts by
 // kernel, pipe and source line. Counts of L1 hits and of sectors that a CTA loads again are
-// estimates, from tables of the sectors that the CTA has read recently. All other counts are exact
-// for the PTX code. Counters that the caller has switched off stay zero.
+// estimates, from tables of the sectors that the CTA has read recently. All counts but these two
+// are exact for the PTX code. Counters that the caller has switched off stay zero.
 //
 // Example: counting.global(pc, in, mask, summary, at, buffer); totals.add(counting);
 #pragma once

@@ -34,8 +34,8 @@ inline constexpr size_t kShared = 0, kGlobal = 3, kMbarrier = 6, kSize = 9, kCoo
                         kCtaMask = 15, kOffsets = 16, kCount = 19;
 }
 
-// Maximum number of bulk copies in flight per CTA. If a CTA starts one more copy, the simulator
-// completes the oldest.
+// Maximum number of bulk copies in flight per CTA. If a CTA starts more copies, the simulator
+// completes the oldest copy.
 inline constexpr size_t kMostBulkCopies = 1024;
 
 struct BulkCopy {

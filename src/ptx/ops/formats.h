@@ -73,8 +73,8 @@ inline uint16_t bfloat_rz(float f) {
   uint32_t u = bits_of<uint32_t>(f);
   return uint16_t((u & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : u >> 16);
 }
-// Converts to float with round-to-odd: truncates, and sets the last bit if the result is inexact.
-// Rounding the result to 16 bits then gives the same value as rounding x directly.
+// Converts to float with round-to-odd (truncates, and sets the last bit if the result is inexact),
+// so that a later rounding to 16 bits gives the same value as rounding x directly.
 inline float to_odd(double x) {
   float f = float(x);
   uint32_t u = bits_of<uint32_t>(f);

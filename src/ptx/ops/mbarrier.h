@@ -3,10 +3,10 @@
 //
 // Contract: see "Parallel Synchronization and Communication Instructions: mbarrier" in the PTX ISA.
 // The simulator stores the state of an mbarrier in an `Mbarrier`, not in the bytes of shared
-// memory. A phase completes when no arrival and no byte is outstanding. Phase n has the parity n %
-// 2. If the ISA leaves an operation undefined, expect(), complete(), arrive() and increment()
-// return the reason and change nothing. If the operation is valid, they return nullptr.
-// ptx/checks/clocks.h defines how mbarriers order memory accesses.
+// memory. A phase completes when no arrival and no byte is outstanding. The parity of phase n is n
+// modulo 2. expect(), complete(), arrive() and increment() return nullptr; for an operation that
+// the ISA leaves undefined, they return the reason and change nothing. ptx/checks/clocks.h defines
+// how mbarriers order memory accesses.
 //
 // Example: if (const char* wrong = b.arrive(1)) report(wrong); if (b.settle()) wake(address);
 #pragma once

@@ -2,16 +2,16 @@
 // wgmma.mma_async: computes one warp's part (16 of the 64 rows) of D = A * B + D.
 //
 // Contract: one wgmma.mma_async uses 32 bytes of each row of A and of each column of B, contiguous
-// along k. Therefore, K is 8, 16 or 32, depending on the type. The PTX ISA defines which register
-// holds which accumulator ("Register Fragments for wgmma.mma_async.m64nNk16").
+// along k. K is 8, 16 or 32, depending on the type of the elements. The PTX ISA defines which
+// register holds which accumulator ("Register Fragments for wgmma.mma_async.m64nNk16").
 //
 // Rounding: according to the paper MMA-Sim (arXiv:2511.10909; arXiv:2512.07004 agrees), Hopper
 // computes an element of D by a "truncated fused dot-add". Products of two elements are exact. The
 // exponent of a product is the sum of the exponents of its factors. The hardware aligns all terms,
 // including the accumulator, to the largest exponent, and truncates them after kWgmmaFraction bits.
-// The sum of the truncated terms is exact. The hardware truncates this sum to float32 (for fp8
-// operands, to kWgmmaFp8Kept bits of mantissa), or rounds it to the nearest f16. Nobody has
-// compared this rounding model with an H200 yet.
+// The sum of the truncated terms is exact. The hardware truncates the sum of the terms to float32
+// (for fp8 operands, to kWgmmaFp8Kept bits of mantissa), or rounds the sum to the nearest f16.
+// Nobody has compared this rounding model with an H200 yet.
 //
 // Example: op.run({.a = rows, .b = columns, .columns = converted, .registers = w.registers, ...});
 #pragma once

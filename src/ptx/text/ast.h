@@ -2,8 +2,8 @@
 // The syntax tree of a PTX module: scopes, names and statements, but no decoded instructions.
 //
 // Contract: string views point into the module's text, which must outlive the tree. The size of the
-// tree is proportional to the length of the text. For example, the 100,000 registers of %r<100000>
-// are one entry.
+// tree is proportional to the length of the text. For example, the tree has one entry for the
+// 100,000 registers of %r<100000>.
 //
 // Example: for (const Statement& s : function.statements) decode(s);
 #pragma once

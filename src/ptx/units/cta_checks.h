@@ -2,8 +2,8 @@
 // CtaChecks: applies all checks (races, undefined values, wgmma) to an instruction or a memory
 // access, in the right order.
 //
-// Contract: call copies() for each access to shared memory. Call the other functions only if
-// CtaState::hazards is set. Call stored() after the access, and all other functions before the
+// Contract: call copies() for each access to shared memory. Call functions other than copies() only
+// if CtaState::hazards is set. Call stored() after the access, and all other functions before the
 // access. A function that returns false has reported a `Finding` (a fault of the kernel).
 //
 // Example: if (cta.hazards && !checks.shared(access)) return false;

@@ -21,14 +21,14 @@ class MemoryUnit {
   MemoryUnit(CtaState& cta, WarpScheduler& scheduler, CtaChecks& checks)
       : cta_(cta), scheduler_(scheduler), checks_(checks), addresses_(forms().addresses) {}
   bool access(Warp& w, const Inst& in, uint32_t mask);
-  // Writes the bytes of a completed cp.async to shared memory. Other copies in flight may write the
-  // same bytes.
+  // Writes the bytes of a completed cp.async to shared memory, even if other copies in flight will
+  // write the same bytes.
   bool access_shared(const WarpAccess& a);
 
  private:
   bool access_at(const WarpAccess& a, Space space);
   bool several_spaces(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
-  // cluster() accesses shared memory of several CTAs, and remote() accesses it in one other CTA.
+  // cluster() accesses several CTAs' shared memory, and remote() one other CTA's shared memory.
   bool cluster(const WarpAccess& a);
   bool remote(const WarpAccess& a, uint64_t rank);
   bool local(const WarpAccess& a);

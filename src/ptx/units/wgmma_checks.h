@@ -2,10 +2,10 @@
 // WgmmaChecks: reports accesses to registers and shared memory that unfinished wgmma instructions
 // use.
 //
-// Contract: call these functions only if CtaState::wgmma and CtaState::races are set. A function
-// that returns false has reported a `Finding` (a fault of the kernel). A mov from a register is not
-// an access, because the assembler may give source and target of a mov the same machine register.
-// The target of a mov inherits the state of its source.
+// Contract: use a WgmmaChecks object only if CtaState::wgmma and CtaState::races are set. A
+// function that returns false has reported a `Finding` (a fault of the kernel). A mov from a
+// register is not an access, because the assembler may give source and target of a mov the same
+// machine register. The target of a mov inherits the state of its source.
 //
 // Example: if (!checks.follow(w, in, mask)) return false;
 #pragma once
