@@ -7,10 +7,10 @@
 // direction of the truth (the result in float64): a factor of 1.01 on all elements is pure bias.
 // The limits for RMS and bias follow from the errors of two references: the native reference
 // (PyTorch in the task's dtypes), and a sequential sum in the arithmetic of the math mode. In
-// measurements, kernels with accurate sums stayed below 2.5 times the larger error of these
+// measurements, kernels with accurate sums stayed below 2.5 times the larger error of the two
 // references. Kernels with products in tf32, with only two tf32 products for each float32 product,
-// or with sums without promotion exceeded this limit. docs/evaluation.md, "Tolerance", gives the
-// reasons.
+// or with sums without promotion exceeded 2.5 times this error. docs/evaluation.md, "Tolerance",
+// gives the reasons.
 //
 // Example:
 //   AggregateLimits l = aggregate_limits(rule, {native, sequential, floor}, independent_errors);
@@ -68,8 +68,8 @@ struct AggregateLimits {
   bool apply = false;
 };
 
-// The number of independent errors in an output, for the RMS and for the bias. The number for the
-// bias is smaller, because a few slices may look independent by chance.
+// The number of independent errors in an output, for the RMS and for the bias. The number of
+// independent errors for the bias is smaller, because a few slices may look independent by chance.
 struct Independent {
   double rms = 1, bias = 1;
 };
@@ -79,14 +79,14 @@ AggregateLimits aggregate_limits(const ToleranceRule& rule, const HonestErrors& 
 
 // Estimates how many of an output's errors are independent. Elements that depend on the same row
 // sum or channel statistics share an error. If the elements of each slice along an axis share an
-// error, the means of the slices vary more than means of independent elements. In this case, each
-// slice counts as one error.
+// error, the means of the slices vary more than means of independent elements, and each slice
+// counts as one error.
 Independent independent_errors(std::span<const double> errors_in_units, const Shape& shape);
 // The slices whose reference errors are so large that they would decide the error of the whole
 // output. For example, the mean of a row whose values are 200 below all others is less accurate.
 // worst_slices() picks a tenth of the slices, and at least one, along the axis whose slices differ
-// most. It picks none if the axis has fewer than four slices or if no axis has slices with shared
-// errors. Element i is in slice i / inner % size.
+// most. worst_slices() picks none if the axis has fewer than four slices or if no axis has slices
+// with shared errors. Element i is in slice i / inner % size.
 struct WorstSlices {
   size_t inner = 1, size = 1;
   std::vector<uint8_t> worst = {};  // one flag per slice

@@ -26,7 +26,7 @@ std::vector<KernelAudit> read_ptxas_log(std::string_view log);
 std::vector<CodeAudit> read_sass(std::string_view text, const std::vector<size_t>& ends);
 
 struct PtxUse {
-  // Variables to which the code refers. `written` is true if a store may use the address.
+  // Variables to which the code refers; `written` is true if a store may use its address.
   std::vector<GlobalAudit> globals;
   std::vector<std::string> device_calls;   // external functions that the code calls
   std::vector<std::string> unusual_reads;  // see BinaryAudit::unusual_reads

@@ -28,7 +28,7 @@ struct SourceScan {
   CuteUse cute = CuteUse::none;
   std::string problem;
 };
-// Returns the header that a compile server parses in advance for sources that use `use` of CuTe.
+// Returns the header that a compile server parses in advance for sources with the CuteUse `use`.
 const char* prefix_header(CuteUse use);
 
 SourceScan scan_source(const CompileRequest& request,

@@ -48,8 +48,8 @@ struct ToolRun {
 // ToolRun::log.
 ToolRun tool_run_of(const sandbox::ExitStatus& status);
 
-// tool_file() creates a memory file with this content, and tool_text() reads at most `most` bytes
-// from a memory file.
+// tool_file() creates a memory file with the content `content`, and tool_text() reads at most
+// `most` bytes from a memory file.
 Result<UniqueFd> tool_file(const char* name, std::string_view content);
 Result<std::string> tool_text(int file, int64_t most);
 

@@ -11,8 +11,8 @@
 // limits. A child of the server has access only to its own input and output files. A child may not
 // fork again, and cannot write to the server. The server itself reads no input. start() starts the
 // server before the first input arrives. If the server does not start, has no seccomp filter, or
-// dies, run() starts a new process of the tool. Thread-safe; the server handles one input at a
-// time.
+// dies, run() starts a new process of the tool. A ToolServer is thread-safe, and its server handles
+// one input at a time.
 //
 // Example:
 //   ToolServer server({.argv = {nvdisasm, "-b", "SM90a", kToolInput}, ...},

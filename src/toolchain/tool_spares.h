@@ -3,8 +3,8 @@
 // arrives.
 //
 // A spare is a process of the tool with the library apps/gate preloaded. The library stops the tool
-// when the tool opens its input file for the `opening`-th time. When the tool opens its input file
-// before that, it reads `filler`. A spare has the same sandbox and limits as any run of the tool.
+// when the tool opens its input file for the `opening`-th time. At earlier openings of its input
+// file, the tool reads `filler`. A spare has the same sandbox and limits as any run of the tool.
 //
 // Contract: run() passes the input to a waiting spare. If no spare becomes ready within a short
 // time, run() starts a new process of the tool. A spare and a new process give the same output. A

@@ -91,13 +91,13 @@ class Toolchain {
   virtual Result<CompileResult> compile(const Context& ctx, const CompileRequest& request) = 0;
   // Starts the compile server for sources that use CuTe's tensors only, so that the first candidate
   // for `arch` compiles fast. `programs` names the programs that will follow (empty if unknown). If
-  // a program with this name was compiled before, no server starts, because the cache probably has
-  // the first program.
+  // the cache knows the name from earlier programs, no server starts, because the cache probably
+  // has the first program.
   virtual Result<void> warm_up(const Context& ctx, const std::string& arch,
                                const std::string& programs = {}) = 0;
-  // Announces that about `children` programs similar to the compiled program `request` will follow,
-  // and returns at once. If it saves time, a compile server parses `request` in the background, and
-  // the similar programs then compile only from the first difference on (docs/compiling.md).
+  // Announces about `children` programs similar to the compiled program `request`, and returns at
+  // once. If parsing ahead saves time, a compile server parses `request` in the background, and
+  // similar programs compile only from the first difference on (docs/compiling.md).
   virtual void expect_children(const CompileRequest& /*request*/, int /*children*/) {}
   // Stops or resumes parsing in the background. Calls can nest.
   virtual void hold_background(bool /*stop*/) {}

@@ -39,7 +39,7 @@ Json set_request(const Task& task, const ShapeCase& shape, const std::string& fa
                  uint64_t seed);
 Json plan_excerpt_request(const Task& task);
 // Reads the description of an excerpt (struct Excerpt). In the reply, each axis of the excerpt must
-// occur in every output, with its size at the official shape.
+// occur in every output, with its size in the task file.
 Result<Excerpt> excerpt_from_json(const Json& reply, const Task& task);
 Json excerpt_request(const Task& task, const Excerpt& excerpt, const std::string& family,
                      uint64_t seed);

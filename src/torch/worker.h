@@ -44,7 +44,7 @@ struct TorchWorkerOptions {
   int compile_threads = 8;       // number of torch.compile's threads
   // Descriptor of the GPU's lock file, which the child locks while it times.
   int slot = -1;
-  // If set, the child locks the file only to open baselines. Later, the caller locks the file.
+  // If set, the child uses the lock only for open_baselines(); later, the caller locks the file.
   bool slot_for_opening = false;
   std::shared_ptr<TunedTimes> tuned;  // max-autotune's times, which workers share
 };
@@ -71,8 +71,8 @@ struct DescribeOptions {
 };
 
 // The reply of describe_shapes(). `sizes` has every constant of the task file that may vary, with
-// its value at the official shape. `shapes` has one shape of kind `derived` per wanted combination
-// of constants, or nullopt if the module does not run with the constants, or runs other operators.
+// its value in the task file. `shapes` has one shape of kind `derived` per wanted combination of
+// constants, or nullopt if the module does not run with the constants, or runs other operators.
 using ShapeConstants = std::vector<std::pair<std::string, int64_t>>;
 struct DescribedShapes {
   ShapeConstants sizes;
@@ -162,8 +162,8 @@ class TorchWorker {
   virtual Result<TensorSet> make_excerpt(const Context& ctx, const Task& task,
                                          const Excerpt& excerpt, const std::string& family,
                                          uint64_t seed);
-  // Draws a set like make_set(), but on the GPU and in the caller's GPU memory. Returns the set's
-  // notes. If the set does not fit, the error is `unsupported` and names the sizes.
+  // Does make_set() on the GPU, in the caller's GPU memory, and returns the set's notes. If this
+  // memory is too small, the error is `unsupported` and names the sizes.
   virtual Result<std::vector<std::string>> fill(const Context& ctx, const Task& task,
                                                 const ShapeCase& shape, const std::string& family,
                                                 uint64_t seed, const std::vector<GpuMemory>& memory,

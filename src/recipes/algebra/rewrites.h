@@ -7,7 +7,7 @@
 // graph. Each rule has a numerical condition, which ensures that the float32 program of the new
 // graph is as accurate as a program of the original graph, and that infinite or undefined results
 // stay infinite or undefined. If prepare() refuses the graph, rewrite() does not change it.
-// find_rewrites() also lists the rules that would apply but are not chosen.
+// find_rewrites() also lists the rules that would apply but that `chosen` lacks.
 //
 // Example:
 //   CG_TRY(auto chosen, parse_rewrites("sum-of-product", "--rewrites"));

@@ -45,7 +45,7 @@ class Expansion {
   std::string counting(const Value& like, size_t axis, int64_t start = 0);
   // Returns the size of an axis of a value, as an operand for a pointwise operator.
   static Json size_of(const Value& value, size_t axis);
-  // Makes `from`, viewed in the shape of the first output of `node`, this output.
+  // Replaces the first output of `node` by a view of `from` in the output's shape.
   bool finish(const std::string& from) {
     view(from, result().shape, result().name);
     return true;

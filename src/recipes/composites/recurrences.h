@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrences: the sequential part of an LSTM, GRU or RNN layer, which computes the states step by
-// step. Before this part, a matrix product over all steps computes the contribution of the inputs.
+// step. Before the sequential part, a matrix product over all steps computes the contribution of
+// the inputs.
 //
 // Contract: the Rule (expansion.h) for aten.lstm.input, aten.gru.input, aten.rnn_tanh.input and
 // aten.rnn_relu.input writes, for each layer, one product of all inputs per direction, and one node
@@ -13,9 +14,9 @@
 // A cutegen.recurrence has these results: the states of all steps, the last states [directions,
 // batch, states] and, for an LSTM, the last cell states. The axes of the states of all steps have
 // the same order as the axes of the inputs, and the last axis concatenates the directions. The
-// tensors `inputs` are float32. All other tensors have the layer's dtype: float32, float16 or
-// bfloat16. The Rule does not apply if dropout is active, if an LSTM has projections, or if a layer
-// has more than kMostStates states.
+// tensors `inputs` are float32. All tensors of the node but `inputs` have the layer's dtype:
+// float32, float16 or bfloat16. The Rule does not apply if dropout is active, if an LSTM has
+// projections, or if a layer has more than kMostStates states.
 //
 // Example: find_recurrence(node)->gates() == 4 for an LSTM
 #pragma once
@@ -48,7 +49,7 @@ struct Recurrence {
   int64_t gates() const { return kind == CellKind::lstm ? 4 : kind == CellKind::gru ? 3 : 1; }
 };
 
-// Reads a node cutegen.recurrence. Returns nullopt for other nodes.
+// Reads a node cutegen.recurrence. Returns nullopt for nodes of other operators.
 std::optional<Recurrence> find_recurrence(const Node& node);
 
 }  // namespace cutegen::recipes

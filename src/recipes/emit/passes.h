@@ -133,7 +133,7 @@ class Passes {
   std::vector<std::string> inputs_, outputs_, registers_, slots_;
   KeptValues values_;
   std::string shift_, exact_count_;  // kernel's variables, if the Joint is `moments`
-  // These maps give the kernel's variables for a reduction: accumulators_ its accumulator in
+  // The maps below give the kernel's variables for a reduction: accumulators_ its accumulator in
   // registers, kept_ its accumulators in scratch memory, vectors_ the vector that one add() takes,
   // few_ the sum of a few elements.
   std::map<size_t, std::string> late_loads_;

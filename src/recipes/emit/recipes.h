@@ -37,8 +37,8 @@ Result<KernelProgram> instantiate(const Task& task, const RecipeMatch& match, co
 // Returns the choices of parameters that a search should try after `params`, most promising first.
 // Each choice differs from `params` in one parameter.
 std::vector<Json> neighbours(const RecipeMatch& match, const Json& params);
-// Returns the program that `cutegen new` writes for the user to complete. This program compiles and
-// writes placeholder values to every output.
+// Returns the program that `cutegen new` writes for the user to complete: a program that compiles
+// and writes placeholder values to every output.
 Result<KernelProgram> skeleton(const Task& task);
 
 }  // namespace cutegen::recipes

@@ -22,7 +22,8 @@ namespace cutegen::recipes {
 // rows, and its elements are contiguous along the row.
 bool stays(const Fused& fused, const Nest& nest, const Operand& operand);
 // Returns whether a kernel with `cached` 1 keeps the operand in registers, because the operand
-// differs between rows. Each pass loads all other operands (weights) again, from L1 or L2.
+// differs between rows. Each pass loads operands that do not differ between rows (weights) again,
+// from L1 or L2.
 bool in_registers(const Fused& fused, const Nest& nest, const Operand& operand);
 // Returns whether a column kernel keeps the operand in registers without converting its 16-bit
 // elements.
@@ -32,7 +33,7 @@ int64_t element_bytes(const Fused& fused, const Nest& nest);
 // Returns how many bytes of shared memory a CTA of a resident kernel needs at the official shape,
 // which is the shape in the task file.
 int64_t resident_bytes(const Fused& fused, const Nest& nest, const Json& params);
-// Returns how many steps a thread takes along the reduced axis at the official shape.
+// Returns how many steps a thread takes along the reduced axis at the sizes in the task file.
 int64_t steps_of_thread(const Nest& nest, const Json& params);
 int64_t elements_of_thread(const Nest& nest, const Json& params);
 
@@ -53,7 +54,7 @@ class ReductionKernel {
   struct Launch {
     std::string name;
     std::vector<Parts> parts;
-    bool whole_grid = true;  // if false, only one of the CTAs of a row runs it
+    bool whole_grid = true;  // false: only one CTA of each row runs the kernel
   };
 
   ReductionKernel(const Task& task, const Fused& fused, const Json& params, const Label& label);

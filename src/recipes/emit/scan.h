@@ -6,8 +6,8 @@
 // writes each element once. If the scanned axis is innermost, a CTA or a warp processes a row tile
 // by tile (cutegen/scan.cuh). If another axis is innermost, teams of threads process neighbouring
 // columns. If the parameter `parts` is above 1, several CTAs share a row, and an additional first
-// kernel computes the total of each CTA's part of a row. With this kernel, the program reads the
-// elements twice.
+// kernel computes the total of each CTA's part of a row, so that the program reads the elements
+// twice.
 //
 // Example: scan_part(task, fused, scan_safe(fused), label)
 #pragma once

@@ -3,10 +3,10 @@
 // operators with several results.
 //
 // Contract: decompose() returns a graph with the same values under the same names, in which
-// pointwise operators, reductions and views replace the composite operators. If it does not support
-// a use of an operator, the error is `unsupported`. `extents` maps a value's name and an axis to a
-// plan expression, for each size that is not the size of any tensor's axis, such as the number of
-// groups of a group norm.
+// pointwise operators, reductions and views replace the composite operators. If decompose() does
+// not support a use of an operator, the error is `unsupported`. `extents` maps a value's name and
+// an axis to a plan expression, for each size that is not the size of any tensor's axis, such as
+// the number of groups of a group norm.
 //
 // The graph may contain these operators, which PyTorch does not have:
 // - cutegen.pick(x, t, d) selects the element of x at position t along axis d.
@@ -26,18 +26,19 @@
 // - cutegen.affine(x, axes, sizes, fill) reads x at indices that are linear in the result's
 //   indices. For each axis of x, `axes` has [[[axis, step], ...], shift, at]: the index along the
 //   axis of x is `shift` plus the sum of step * (index along the result's axis `axis`). `shift` is
-//   a number or an expression, and `at` is the value of `shift` at the official shape. For each
-//   axis of the result, `sizes` has an expression or "". "@0" in an expression means the size of x
-//   along axis 0. Elements outside x have the value `fill`. Without the argument `fill`, no index
-//   of a cutegen.affine lies outside x.
+//   a number or an expression, and `at` is the value of `shift` at the sizes in the task file. For
+//   each axis of the result, `sizes` has an expression or "". "@0" in an expression means the size
+//   of x along axis 0. Elements outside x have the value `fill`. Without the argument `fill`, no
+//   index of a cutegen.affine lies outside x.
 // - cutegen.filled(number, value, axis, ...) is a tensor that contains only the number. Each pair
 //   of a value and an axis among the arguments gives the size of one axis of the result.
 // - cutegen.values(list) is a tensor with the constants of the list. The torch worker adds
 //   cutegen.values to graphs.
 // - cutegen.scatter(x, part, axis, index, along, mode, wraps) is x with the elements of `part` at
 //   the positions along `axis` that `index` contains. `index` has one position for each element of
-//   `part` if `along` is set, and one for each slice of `part` along `axis` if not. The mode is
-//   store, add, multiply, amax or amin. If `wraps` is set, negative positions count from the end.
+//   `part` if `along` is set, and one for each slice of `part` along `axis` if not. The argument
+//   `mode` is store, add, multiply, amax or amin. If `wraps` is set, negative positions count from
+//   the end.
 //
 // Example: mse_loss(a, b, mean) -> mean(square(a - b))
 #pragma once

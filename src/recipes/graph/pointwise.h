@@ -17,8 +17,8 @@
 
 namespace cutegen::recipes {
 
-// An operand that is the size of a tensor's axis consists of this prefix, the axis and the tensor:
-// "size of 0 x" is dim(x,0). The axis -1 means the number of elements.
+// An operand that is the size of a tensor's axis consists of the prefix kSize, the axis and the
+// tensor: "size of 0 x" is dim(x,0). The axis -1 means the number of elements.
 inline const std::string kSize = "size of ";
 // Returns the operand for a size of a tensor plus a constant: {"ref": "size of 0-1 x"} means
 // dim(x,0) - 1.
@@ -35,7 +35,8 @@ struct Pointwise {
 std::string base_name(const std::string& op);
 // Returns whether the operator writes its first argument, as "aten.relu_.default" does.
 bool is_in_place(const std::string& op);
-// Returns the argument at position `index` or with this keyword, or null if the node has neither.
+// Returns the argument at position `index` or with the keyword `keyword`, or null if the node has
+// no argument at this position or with this keyword.
 Json argument(const Node& node, size_t index, const std::string& keyword);
 // Reads a number of the graph, including {"float": "inf"}. Returns nullopt for all other JSON.
 std::optional<double> number(const Json& json);

@@ -2,12 +2,12 @@
 // Scans: brings cumulative sums, products, maxima and minima (with their positions) and
 // logcumsumexp along one axis into a common form.
 //
-// Contract: normalize_scans() replaces each of these operators by a node cutegen.scan(x, axis,
-// kind, reversed, exclusive). flip(scan(flip(x))) becomes a scan that begins at the last element. A
-// cat of the neutral element and the scan of all elements but the last becomes an exclusive scan.
-// An operator that returns values and positions becomes two scans. normalize_scans() does not
-// replace a scan of floats that also converts its result to another dtype. find_scan() reads a
-// cutegen.scan node.
+// Contract: normalize_scans() replaces each scan operator by a node cutegen.scan(x, axis, kind,
+// reversed, exclusive). flip(scan(flip(x))) becomes a scan that begins at the last element. A cat
+// of the neutral element and the scan of all elements but the last becomes an exclusive scan. An
+// operator that returns values and positions becomes two scans. normalize_scans() does not replace
+// a scan of floats that also converts its result to another dtype. find_scan() reads a cutegen.scan
+// node.
 //
 // Example: aten.cumsum(x, 1) -> cutegen.scan(x, 1, "sum", false, false)
 #pragma once

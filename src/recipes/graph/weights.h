@@ -6,7 +6,8 @@
 // steps. w is a tensor of int8, uint8 or 8-bit floats, or of bytes that hold two numbers of 4 bits
 // each (`torch.stack([w & 15, w >> 4], -1)`). The scale is a tensor with one value for all weights,
 // one for each row, or one for each block of rows and of the depth (the axis that the product sums
-// over). The zero is a constant, or a tensor of the same kinds of shapes as the scale.
+// over). The zero is a constant or, like the scale, a tensor with one value for all weights, for
+// each row or for each block.
 //
 // Example: w.to(x.dtype) * s[:, None] -> tensor w, scales in blocks of 1 row and the whole depth
 #pragma once

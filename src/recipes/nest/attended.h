@@ -4,8 +4,8 @@
 //
 // Contract: attention_stage() takes a node cutegen.attention (graph/attention.h). The node's
 // operands must be views of the task's tensors, or of values that earlier stages store in scratch
-// memory. If some operand is not, the result is an error, and `cut` names the operand that an
-// earlier stage would have to store. An attention stage writes one contiguous tensor.
+// memory. If an operand is another value, the result is an error, and `cut` names the operand that
+// an earlier stage would have to store. An attention stage writes one contiguous tensor.
 //
 // Example: scaled_dot_product_attention(q, k, v) -> q, k, v and out with their strides
 #pragma once

@@ -20,13 +20,13 @@ std::vector<std::string> fixed_sizes(const Fused& fused);
 // Adds a condition to the plan's requirements, unless the plan already has this requirement.
 void demand(Fused& fused, const std::string& text);
 // Requires that an operand's axis has the size that the task file gives it. Slices with constant
-// bounds need this: if one is half of the axis at one size, it is another fraction at other sizes.
+// bounds need this requirement: half of the axis at one size is another fraction at other sizes.
 void demand_size(Fused& fused, const Operand& operand, size_t axis);
 // Requires that the operand's axis has at least one element, because the kernel reads the nearest
 // element for an index outside the axis.
 void demand_elements(Fused& fused, const Operand& operand, size_t axis);
-// Requires that the operand's axis divides into equal parts. At other sizes, chunk() returns
-// unequal parts.
+// Requires that the operand's axis divides into equal parts, because chunk() returns unequal parts
+// at other sizes.
 void demand_parts(Fused& fused, const Operand& operand, size_t axis);
 // Requires that all tensors of the loop nest have the same sizes. Only scatters need this
 // requirement, because PyTorch accepts a scatter whose index is smaller than its source.

@@ -6,8 +6,8 @@
 // counts as reduced, although the results vary along this axis.
 //
 // Contract: fuse() expresses views as broadcast and strided operands and expands composite
-// operators (softmax, mean, norms) into primitive ones. If fuse() cannot express an operator, the
-// error names the operator. The axes of the loop nest are the axes of the reductions' input or,
+// operators (softmax, mean, norms) into primitive operators. If fuse() cannot express an operator,
+// the error names the operator. The axes of the loop nest are the axes of the reductions' input or,
 // without reductions, the axes of the outputs. Instructions are in evaluation order. A leaf is an
 // instruction that reads an operand. All sizes are sizes at the official shape, which is the shape
 // in the task file. An instruction of level `row` has one value for all positions along the reduced
@@ -99,7 +99,7 @@ struct Operand {
   Shape original;         // shape of the whole tensor, not reshaped
   bool kept = false;      // a value in scratch memory, with the sizes `extents`
   std::vector<std::string> extents;
-  std::vector<Axis> parts;         // axes merged in the first axis of a kept value
+  std::vector<Axis> parts;         // axes merged in a scratch value's first axis
   std::vector<Start> starts = {};  // by axis; empty: the whole tensor
   // The operand is not a tensor: its elements are the sum of position * step over the axes. An
   // empty `steps` means one axis with step 1.

@@ -4,8 +4,8 @@
 //
 // Contract: kept_values() maps instructions to operands: the value of an instruction overwrites the
 // elements of the operand. The values that kept_values() chooses do not depend on any reduction,
-// and later passes do not need the operands' original elements. The map is empty if no value
-// fulfils these conditions, or if `room` has too few operands for the values.
+// and later passes do not need the operands' original elements. The map is empty if kept_values()
+// finds no values to keep, or if `room` has too few operands for the values.
 //
 // Example: group_norm(gelu(x)) -> {gelu: x}, because the variance and the result both read gelu(x)
 #pragma once

@@ -37,8 +37,8 @@ class Code {
   const std::string& id(int inst) const { return ids_[size_t(inst)]; }
   // Returns a unique name for a variable that is not an instruction's value.
   std::string word(const std::string& wanted) { return names_.unique(wanted); }
-  // Returns the text that reads an instruction's value. For a row value in a column kernel, which
-  // has one for each of kVector columns, the text is "mean[v]".
+  // Returns the text that reads an instruction's value. In a column kernel, a thread has kVector
+  // columns, so the text for a row value is "mean[v]".
   std::string use(int inst) const;
   void index_rows(bool on) { index_rows_ = on; }
   // Returns the C++ expression that computes an instruction.

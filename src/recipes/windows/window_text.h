@@ -3,16 +3,16 @@
 // The epilogue is the pointwise work after a convolution or pooling (the window).
 //
 // Contract: geometry() lists the sizes and strides of the input, the result and the weights for
-// three axes. A window with fewer axes gets additional first axes with size 1. A `Tail` writes the
-// epilogue: the device function `compute` for one element, and statements that call `compute` at
-// the position (n, channel, p0, p1, p2) with the window's result, `window`.
+// three axes. A window with fewer than three axes gets additional first axes with size 1. A `Tail`
+// writes the epilogue: the device function `compute` for one element, and statements that call
+// `compute` at the position (n, channel, p0, p1, p2) with the window's result, `window`.
 //
 // Tail::By::place is for kernels that compute the epilogue of many channels of a position together.
-// In these kernels, the variable `at`, a struct Place, has the offset of the position in each
-// tensor, and the statements read channel `c` relative to this offset. An epilogue with
-// Tail::By::place may also reduce over the channels; a kernel with such reductions contains the
-// text of passes() before the text of finish(). If by_row() is true, finish() computes one value
-// for all channels of a position.
+// In a kernel with Tail::By::place, the variable `at`, a struct Place, has the offset of the
+// position in each tensor, and the statements read channel `c` relative to this offset. An epilogue
+// with Tail::By::place may also reduce over the channels; a kernel with such reductions contains
+// the text of passes() before the text of finish(). If by_row() is true, finish() computes one
+// value for all channels of a position.
 //
 // A `Piece` is one device function of the epilogue. The epilogue has a Piece before each reduction
 // over the channels, and one before the outputs. Besides elements, a Piece has two kinds of
@@ -47,7 +47,7 @@ using Numbers = std::vector<std::pair<std::string, std::string>>;
 
 Numbers geometry(const Fused& fused);
 std::string groups_text(const Fused& fused);
-// out_of_group() returns the number of output channels of a group at the official shape.
+// out_of_group() returns the number of output channels of a group in the task file.
 // in_of_group_text() and out_of_group_text() return the numbers of input and output channels of a
 // group as plan expressions.
 int64_t out_of_group(const Fused& fused);
@@ -122,8 +122,8 @@ class Pieces {
   Piece of_channel_;
 };
 
-// Returns whether an operand differs from position to position. An operand that does not, such as a
-// bias, stays in the L1 cache, and loading it in advance would only cost registers.
+// Returns whether an operand differs from position to position. An operand that does not differ,
+// such as a bias, stays in the L1 cache, and loading it in advance would only cost registers.
 bool differs(const Operand& o);
 
 class Addresses {
@@ -195,8 +195,8 @@ class Tail : public TailOperands {
   std::string channels();
   bool by_row() const { return pieces_.by_row(); }
   std::string finish();
-  // With By::place, returns the members of Place and their values for channel0. The list is
-  // complete only after the calls of passes() and finish().
+  // With By::place, returns the members of Place and their values for channel0. The list of
+  // offsets() is complete only after the calls of passes() and finish().
   const Numbers& offsets() const { return addresses_.offsets(); }
   // With Tail::By::place, the statements of finish() neither load most operands nor store results.
   // members() returns the members of the kernel's struct Reads, reads() the loads of these members,
