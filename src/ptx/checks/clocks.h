@@ -98,7 +98,7 @@ class Clocks {
   bool visible(ProxyFence kind, int warp, int other, uint32_t label) const {
     return label <= table_->fenced(kind, first_ + warp, first_ + other);
   }
-  // Returns the number by which this CTA refers to a warp of the CTA with rank `rank`.
+  // Returns this CTA's number for a warp or an agent of the CTA with rank `rank`.
   int peer(size_t rank, int warp) const { return (int(rank) - rank_) * warps_ + warp; }
   int rank_of(int warp) const { return (first_ + warp) / warps_; }
   int first() const { return first_; }
