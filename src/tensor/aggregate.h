@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The error of an output as a whole: the root mean square (RMS) and the bias of its elements'
-// errors, and the limits of RMS and bias.
+// errors, and the limits for RMS and bias.
 //
 // Contract: each element's error is divided by the element's scale (Expected::unit), so that errors
-// of large elements do not hide errors of small ones. The bias is the mean error in the direction
-// of the truth (the result in float64): a factor of 1.01 on all elements is pure bias. The limits
-// follow from the errors of two references: the native reference (PyTorch in the task's dtypes),
-// and a sequential sum in the arithmetic of the math mode. In measurements, accurate sums stayed
-// below 2.5 times the larger of these two errors. Products in tf32, splits into two products, and
-// sums without promotion exceeded it. docs/evaluation.md, "Tolerance", gives the reasons.
+// of large elements do not hide errors of small elements. The bias is the mean error in the
+// direction of the truth (the result in float64): a factor of 1.01 on all elements is pure bias.
+// The limits for RMS and bias follow from the errors of two references: the native reference
+// (PyTorch in the task's dtypes), and a sequential sum in the arithmetic of the math mode. In
+// measurements, kernels with accurate sums stayed below 2.5 times the larger error of the two
+// references. Kernels with products in tf32, with only two tf32 products for each float32 product,
+// or with sums without promotion exceeded 2.5 times this error. docs/evaluation.md, "Tolerance",
+// gives the reasons.
 //
 // Example:
 //   AggregateLimits l = aggregate_limits(rule, {native, sequential, floor}, independent_errors);
@@ -47,17 +49,17 @@ class AggregateError {
   double squares_ = 0, signed_ = 0;
 };
 
-// The permitted relative bias of a float32 matrix product that is computed from three tf32
+// The permitted relative bias of a float32 matrix product that a kernel computes by three tf32
 // products. Tensor cores truncate sums instead of rounding them. If one term dominates a short sum,
 // the result is up to 3.5 float32 roundings below the truth (docs/evaluation.md, "The output as a
 // whole").
 inline constexpr double kTruncation = 4 * 0x1p-23;
 
-// The errors of accurate implementations on one input set.
+// The errors of accurate implementations for one set of inputs.
 struct HonestErrors {
-  AggregateError native, sequential;  // sequential.count() is 0 if that sum is unknown
-  double floor_rms = 0;               // the RMS error that rounding of inputs and result can cause
-  double floor_bias = 0;              // the bias that truncation of a float32 sum can cause
+  AggregateError native, sequential;  // sequential.count() is 0 if unknown
+  double floor_rms = 0;               // RMS error that rounding inputs and result can cause
+  double floor_bias = 0;              // bias that truncating a float32 sum can cause
 };
 
 struct AggregateLimits {
@@ -66,8 +68,8 @@ struct AggregateLimits {
   bool apply = false;
 };
 
-// The number of independent errors in an output, for the RMS and for the bias. The bias uses a
-// smaller number, because a few slices may look independent by chance.
+// The number of independent errors in an output, for the RMS and for the bias. The number of
+// independent errors for the bias is smaller, because a few slices may look independent by chance.
 struct Independent {
   double rms = 1, bias = 1;
 };
@@ -75,15 +77,16 @@ struct Independent {
 AggregateLimits aggregate_limits(const ToleranceRule& rule, const HonestErrors& honest,
                                  Independent independent);
 
-// Estimates how many errors are independent. Elements that depend on the same row sum or channel
-// statistics share an error. If the elements of each slice along an axis share an error, the means
-// of the slices vary more than means of independent elements. Each slice then counts as one error.
+// Estimates how many of an output's errors are independent. Elements that depend on the same row
+// sum or channel statistics share an error. If the elements of each slice along an axis share an
+// error, the means of the slices vary more than means of independent elements, and each slice
+// counts as one error.
 Independent independent_errors(std::span<const double> errors_in_units, const Shape& shape);
 // The slices whose reference errors are so large that they would decide the error of the whole
-// output. For example, the mean of a row is less accurate if its values are 200 below all others.
-// worst_slices() picks a tenth of the slices along the axis whose slices differ most. It picks at
-// least one slice, but none if there are fewer than four or if no axis has slices with shared
-// errors. Element i is in slice i / inner % size.
+// output. For example, the mean of a row whose values are 200 below all others is less accurate.
+// worst_slices() picks a tenth of the slices, and at least one, along the axis whose slices differ
+// most. worst_slices() picks none if the axis has fewer than four slices or if no axis has slices
+// with shared errors. Element i is in slice i / inner % size.
 struct WorstSlices {
   size_t inner = 1, size = 1;
   std::vector<uint8_t> worst = {};  // one flag per slice
@@ -91,7 +94,8 @@ struct WorstSlices {
 };
 WorstSlices worst_slices(std::span<const double> native, std::span<const double> sequential,
                          const Shape& shape);
-// Estimates the number from the shape alone (its shortest axis), for callers without errors.
+// Estimates the number of independent errors from the shape alone (its shortest axis), for callers
+// that have no errors.
 Independent independent_errors(const Shape& shape);
 
 }  // namespace cutegen

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares an output with its float64 truth: each element, and the output as a whole.
+// Compares an output with its truth (the result in float64): each element, and the output as a
+// whole.
 //
 // Contract: tolerance_i = factor * max(native_i, sensitivity_i, eps * |truth_i|) + flush(dtype).
 // native_i is the largest error |native - truth| of the native reference (PyTorch in the task's
 // dtypes) among 65 elements: the element and the 32 elements next smaller and next larger in
-// magnitude. So an element may have an error even if the native reference is exact there. If the
-// results of sequential sums are known, the tolerance is at least 4 times their largest error among
-// the same elements, because PyTorch may add in double, but kernels add in float32. eps is at least
-// the dtype's half ulp. The user's limit (rtol, atol) can only narrow the tolerance. A NaN must
-// match NaN, and an infinity the same infinity. If truth and native reference differ in this (for
-// example, the native reference overflowed), a match with either passes. An integer must equal the
-// truth or the native result. If its sensitivity is at least 1, it may differ from the truth by
-// one, because the rounding of an input can change it by one. With nan_is_undefined, any value
-// passes if the truth is NaN. If the sensitivity is +infinity, any value passes, because the result
-// depends on the order of evaluation. If the sensitivity's sign bit is set, NaN also passes,
-// because some order of evaluation gives NaN. RMS and bias of the output as a whole must stay
-// within aggregate_limits() (tensor/aggregate.h). docs/evaluation.md gives the reasons.
+// magnitude. Therefore, an element may have an error even if the native reference is exact at this
+// element. If the results of sequential sums are known, the tolerance is at least 4 times their
+// largest error among the same elements, because PyTorch may add in double, but kernels add in
+// float32. eps is at least the dtype's half ulp. The user's limit (rtol, atol) can only narrow the
+// tolerance. A NaN must match NaN, and an infinity the same infinity. If truth and native reference
+// differ in being finite, infinite or NaN (for example, the native reference overflowed), an
+// element that matches either of them passes. An integer must equal the truth or the native result.
+// An integer whose sensitivity is at least 1 may differ from the truth by one, because the rounding
+// of an input can change the integer by one. With nan_is_undefined, any value passes if the truth
+// is NaN. If the sensitivity is +infinity, any value passes, because the result depends on the
+// order of evaluation. If the sensitivity's sign bit is set, NaN also passes, because some order of
+// evaluation gives NaN. RMS and bias of the output as a whole must stay within aggregate_limits()
+// (tensor/aggregate.h). docs/evaluation.md gives the reasons for the tolerances.
 //
 // Example:
 //   Expected e = make_expected(spec, truth, native, sensitivity, {.factor = 32, .eps = 0x1p-23});
@@ -38,15 +40,15 @@ namespace cutegen {
 struct ToleranceRule {
   double factor = 32;
   double eps = 0x1p-23;
-  double rms = 2.5;  // RMS limit / larger reference RMS; 0: no limits for the output as a whole
-  double floor_eps = 0x1p-23;   // lower limit of the reference RMS: this share of each truth value,
-  double sensitivity = 2;       // or the element's sensitivity times this factor
-  double growth = 1;            // assumed sequential RMS / native RMS, without a sequential sum
-  double rtol = -1, atol = -1;  // the user's limit; negative if the user gave none
+  double rms = 2.5;  // RMS limit / larger reference RMS; 0: no limits for the whole output
+  double floor_eps = 0x1p-23;   // floor of an element's reference error: this factor * |truth|
+  double sensitivity = 2;       // floor of an element's reference error: this factor * sensitivity
+  double growth = 1;            // assumed sequential RMS / native RMS if there is no sequential sum
+  double rtol = -1, atol = -1;  // the user's limit; negative: no limit
 };
 
-// Returns the rule for an output of this dtype. If the dtype is coarser than the math mode, the
-// factor is smaller, because the rounding to the dtype dominates the error.
+// Returns the rule for an output of dtype `dtype`. If the dtype is coarser than the math mode, the
+// rule's factor is smaller, because the rounding to the dtype dominates the error.
 ToleranceRule for_dtype(ToleranceRule rule, DType dtype);
 
 struct OutputSpec {
@@ -55,8 +57,8 @@ struct OutputSpec {
   Shape shape;
 };
 
-// Per element, the errors from which the limits of an output as a whole follow: the error of a
-// sequential sum (empty if unknown), and the error of rounding alone. Each is divided by
+// For each element, the errors from which the limits of the whole output follow: the error of a
+// sequential sum (empty if unknown), and the error of rounding alone, each divided by
 // Expected::unit.
 struct ReferenceErrors {
   std::vector<double> sequential, rounding;
@@ -67,18 +69,18 @@ struct ReferenceErrors {
 struct Expected {
   OutputSpec spec;
   std::vector<double> truth, native, tolerance;  // tolerance: empty for integers
-  bool nan_is_undefined = false;                 // any value passes where the truth is NaN
+  bool nan_is_undefined = false;                 // if the truth is NaN, any value passes
   std::vector<double> unit = {};    // the scale of each element's error; empty for integers
-  std::vector<uint8_t> order = {};  // flags of each element (OrderFlag); empty if none has any
+  std::vector<uint8_t> order = {};  // flags of each element (OrderFlag); empty: no flags
   AggregateLimits limits = {};
-  // Only with KeepReferences::yes, because the vectors are large.
+  // Set only with KeepReferences::yes, because the vectors are large.
   std::shared_ptr<const ReferenceErrors> references = {};
 };
 
 // kAnyValue: any value passes, because the result depends on the order of evaluation. kNanToo: NaN
-// also passes, for the same reason. kOneStep: an integer may differ from the truth by one.
-// kOutsideWhole: the element has its own tolerance, but does not count in the RMS and the bias
-// (worst_slices).
+// also passes, because some order of evaluation gives NaN. kOneStep: an integer may differ from the
+// truth by one. kOutsideWhole: the element has its own tolerance, but does not count in the RMS and
+// the bias (worst_slices).
 enum OrderFlag : uint8_t { kAnyValue = 1, kNanToo = 2, kOutsideWhole = 4, kOneStep = 8 };
 
 enum class KeepReferences : bool { no, yes };
@@ -90,24 +92,24 @@ Expected make_expected(OutputSpec spec, std::vector<double> truth, std::vector<d
                        std::span<const double> sequential = {},
                        KeepReferences keep = KeepReferences::no);
 
-// Returns the limits of the output as a whole if only the chosen elements count. `chosen` has one
-// byte per element. Needs KeepReferences::yes.
+// Returns the limits of the whole output if only the chosen elements count. `chosen` has one byte
+// per element. Needs KeepReferences::yes.
 AggregateLimits limits_among(const Expected& expected, std::span<const uint8_t> chosen);
 // Returns an element's error divided by its Expected::unit, or NaN if the element does not count in
 // the RMS and the bias.
 double error_in_units(const Expected& expected, size_t element, double value);
 
-// The evaluator fills memory with repetitions of this pattern before a run, to detect elements that
-// the program did not write.
+// A byte pattern with which the evaluator fills memory before a run, to detect elements that the
+// program did not write.
 using Poison = std::array<std::byte, 8>;
 
 struct Judgement {
-  // Numbers of wrong elements. nan: those that are NaN. unwritten: those that still hold the
-  // pattern. zero: those that are zero.
+  // `wrong` counts all wrong elements; `nan`, `unwritten` and `zero` count wrong elements that are
+  // NaN, that still hold the Poison pattern, and that are zero.
   int64_t elements = 0, wrong = 0, nan = 0, unwritten = 0, zero = 0;
   double worst_ratio = 0;         // largest error / tolerance of finite elements
   std::vector<uint8_t> is_wrong;  // one byte per element; empty if no element is wrong
-  // Errors of the output as a whole, over its finite elements, with their limits.
+  // Errors of the whole output, over its finite elements, and their limits.
   double rms = 0, bias = 0;
   AggregateLimits limits = {};
 
@@ -132,7 +134,8 @@ struct Errors {
 Errors largest_errors(const Expected& expected, std::span<const std::byte> output);
 
 // Sorts the elements by |key| and returns, for each element, the largest of `values` among the
-// element and the `reach` elements on either side. Elements with a NaN key keep their value.
+// element and the `reach` elements on either side. For an element with a NaN key, returns the
+// element's own value.
 std::vector<double> smooth_by_magnitude(std::span<const double> key, std::span<const double> values,
                                         size_t reach);
 

@@ -37,10 +37,11 @@ size_t size_of(DType dtype);          // bytes of one element
 const char* to_string(DType dtype);   // "f32"
 const char* torch_name(DType dtype);  // "float32"
 bool is_floating(DType dtype);
-Result<DType> dtype_from_name(std::string_view name);  // accepts names of plan.json and of PyTorch
+Result<DType> dtype_from_name(std::string_view name);  // names of plan.json and of PyTorch
 
 using Shape = std::vector<int64_t>;
-// Returns the number of elements. A negative size or an overflow of int64 is an error.
+// Returns the number of elements of a shape, or an error for a negative size or an overflow of
+// int64.
 Result<int64_t> element_count(const Shape& shape);
 std::string to_string(const Shape& shape);  // "[4096, 128]"
 

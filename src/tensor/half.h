@@ -23,7 +23,8 @@ uint16_t float_to_bf16(float value);
 
 double load_double(DType dtype, const std::byte* at);
 void store_double(DType dtype, double value, std::byte* at);
-// These two functions convert a whole array. `from` and `to` must have the same number of elements.
+// to_double() and from_double() convert a whole array; `from` and `to` must have the same number of
+// elements.
 void to_double(DType dtype, std::span<const std::byte> from, std::span<double> to);
 void from_double(DType dtype, std::span<const double> from, std::span<std::byte> to);
 
@@ -33,8 +34,8 @@ double round_to(DType dtype, double value);
 double smallest_normal(DType dtype);  // for floating-point dtypes only
 double smallest_subnormal(DType dtype);
 // Returns an absolute error that every comparison accepts, because hardware and PyTorch's compiled
-// kernels flush subnormal results to zero in f32 and bf16. Narrower dtypes need their subnormal
-// numbers.
+// kernels may flush subnormal results to zero: the smallest normal number of f64, f32 and bf16, and
+// the smallest subnormal number of narrower dtypes.
 double flush_error(DType dtype);
 double largest_finite(DType dtype);
 double half_ulp(DType dtype);  // relative to the value: 2^-24 for f32

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Describes what the wrong elements of an output have in common: rows, columns, tiles, the tail.
 //
-// Contract: the description depends only on the positions of wrong elements, never on values of the
+// Contract: a description depends only on the positions of wrong elements, never on values of the
 // truth (the result in float64). Columns are indices in the last dimension; rows are indices in all
 // other dimensions together. describe_pattern() returns the most specific description that fits, or
 // "scattered".

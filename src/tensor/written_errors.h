@@ -3,10 +3,11 @@
 // elements, and may have written the same element several times.
 //
 // Contract: if the program wrote an element several times, the element counts once, with its mean
-// error, because the errors of the writes are not independent. The limits follow from the reference
-// errors of the written elements or of all elements, whichever are larger, because a few elements
-// may be accurate by chance. With fewer than kLeastWritten elements, there is no limit.
-// docs/evaluation.md, "The official shape on the simulator", gives the reasons.
+// error, because the errors of the writes are not independent. The limits for RMS and bias follow
+// from the reference errors of the written elements or of all elements, whichever are larger,
+// because a few elements may be accurate by chance. If the program wrote fewer than kLeastWritten
+// elements, judgement() has no limits. docs/evaluation.md, "The official shape on the simulator",
+// gives the reasons.
 //
 // Example: WrittenErrors w(expected); w.add(i, value); if (!w.judgement().passes()) ...
 #pragma once
@@ -19,8 +20,8 @@ namespace cutegen {
 
 class WrittenErrors {
  public:
-  // The root mean square of 64 independent errors is known to 9%. A tested part of a matrix product
-  // with a large K has about a hundred elements.
+  // 64 independent errors determine their root mean square to within 9%. For a large K, a simulated
+  // run tests about a hundred elements of a matrix product.
   static constexpr int64_t kLeastWritten = 64;
 
   explicit WrittenErrors(const Expected& expected) : e_(expected), of_(expected.truth.size()) {}

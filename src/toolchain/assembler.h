@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Assembler: assembles PTX and reports on the machine code. ptxas writes a cubin, and nvdisasm
-// lists its instructions. The tools need neither a GPU nor an installed CUDA toolkit. Contract:
-// both tools run in the sandbox with limits of memory, time and file size, because the PTX may be
-// hostile. If a tool is missing or too old for the PTX, the report lacks the results of this tool,
-// and `audit.skipped` says why; this is never an error. If ptxas rejects the PTX or exceeds its
-// time limit, `ok` is false, `digest` gives the reason, and the candidate is at fault. An Error
-// means that cutegen failed, or that the call's Context was cancelled or timed out. The cache key
-// is a hash of the PTX and the tool versions. The function warm_up() starts tool processes in
-// advance, so that they wait for the next program (tool_spares.h). Thread-safe.
+// lists its instructions. The tools need neither a GPU nor an installed CUDA toolkit.
+//
+// Contract: ptxas and nvdisasm run in the sandbox with limits of memory, time and file size,
+// because the PTX may be hostile. If a tool is missing or too old for the PTX, the report lacks the
+// results of this tool, and `audit.skipped` says why. A missing tool is never an error. If ptxas
+// rejects the PTX or exceeds its time limit, `ok` is false, `digest` gives the reason, and the
+// candidate kernel is at fault. An Error means that cutegen failed, or that the call's Context was
+// cancelled or timed out. The cache key is a hash of the PTX and the tool versions. The function
+// warm_up() starts tool processes in advance, so that they wait for the next program
+// (tool_spares.h). Thread-safe.
 //
 // Example:
 //   CG_TRY(auto a, Assembler::open({.paths = paths}));
@@ -28,13 +30,13 @@ namespace cutegen::toolchain {
 struct AssemblyReport {
   bool ok = true;
   std::string digest;  // the assembler's first errors, if `ok` is false
-  BinaryAudit audit;   // its entries do not contain the name of the module
-  // The cubin. It is empty if ptxas wrote none. It is also empty if the report comes from the cache
-  // and the cubin was too large to be cached.
+  BinaryAudit audit;   // its entries do not name the module
+  // The cubin, or empty if ptxas wrote no cubin, or if the report comes from the cache and the
+  // cubin was too large to be cached.
   std::string code;
   bool cached = false;
   bool listed = true;   // false until list_all() has added the listing
-  bool certain = true;  // false if a tool crashed, because another run may give another report
+  bool certain = true;  // false if a tool crashed, because a new run may succeed
   Nanoseconds elapsed{0};
 };
 
@@ -53,20 +55,20 @@ class Assembler {
   virtual ~Assembler() = default;
   virtual Result<AssemblyReport> audit(const Context& ctx, const std::string& ptx,
                                        const std::string& arch) = 0;
-  // Audits several modules together, which takes little more time than one. The reports have the
-  // order of `ptx`.
+  // Audits several modules together, which takes little more time than the audit of one module. The
+  // reports have the order of `ptx`.
   Result<std::vector<AssemblyReport>> audit_all(const Context& ctx,
                                                 const std::vector<std::string>& ptx,
                                                 const std::string& arch);
-  // audit_all() calls these two functions: assemble_all() assembles the modules, and then
-  // list_all() adds the listing of the machine code (KernelAudit::code and `skipped`).
+  // audit_all() calls assemble_all(), which assembles the modules, and then list_all(), which adds
+  // the listing of the machine code (KernelAudit::code and `skipped`).
   virtual Result<std::vector<AssemblyReport>> assemble_all(const Context& ctx,
                                                            const std::vector<std::string>& ptx,
                                                            const std::string& arch);
   virtual Result<void> list_all(const Context& ctx, const std::vector<std::string>& ptx,
                                 const std::string& arch, std::vector<AssemblyReport>& reports);
-  // Starts tools in advance. Only the first call has an effect, so these tools serve only its
-  // architecture.
+  // Starts tools in advance, for the architecture `arch` of the first call. Later calls have no
+  // effect.
   virtual void warm_up(const std::string& arch) { (void)arch; }
   virtual std::string version() const = 0;  // "ptxas 13.0.88"; empty if there is no ptxas
 };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compile cache stores compile results on disk, each under its build_id (a hash of everything
-// that determines the result). A lookup does not preprocess the source.
+// that determines the result). A lookup in the cache does not preprocess the source.
 //
-// Contract: for a request key, the cache stores the headers that the earlier compile included (the
-// include closure). If these headers are unchanged, find() computes the build_id from them and
-// returns the result that is stored under it. Writes are atomic, and each file contains a hash of
-// its content. The cache removes a damaged file and treats it as absent. Several processes may
-// share the folder. If the folder exceeds its size limit, the cache removes the least recently used
-// files. Thread-safe.
+// Contract: for each request key, the cache stores the list of headers that an earlier compile
+// included (the include closure). If the headers of the include closure are unchanged, find()
+// computes the build_id from them and returns the result that the cache stores under this build_id.
+// Writes are atomic, and each file contains a hash of its content. The cache removes a damaged file
+// and treats it as absent. Several processes may share the cache folder. If the cache folder
+// exceeds its size limit, the cache removes the least recently used files. Thread-safe.
 //
 // Example:
 //   if (auto hit = cache.find(key)) return *hit;
@@ -35,7 +35,7 @@ struct Header {
 
 class HeaderHashes {
  public:
-  // Reads and hashes a header. Returns empty if it cannot read the file.
+  // Reads and hashes a header. Returns nullopt if it cannot read the file.
   std::optional<Header> read(const std::string& path,
                              const std::vector<std::filesystem::path>& include_dirs);
   // Returns whether the header on disk still has the content that `then` describes.
@@ -56,7 +56,7 @@ class Cache {
   Cache(std::filesystem::path dir, int64_t limit_bytes);
 
   std::optional<CacheHit> find(const std::string& request_key);
-  // If a write fails, store() only logs the failure, and the next lookup finds nothing.
+  // If a write fails, store() only logs the failure, and the next lookup misses.
   void store(const std::string& request_key, const std::string& build_id,
              const std::vector<Header>& closure, const Json& result);
   HeaderHashes& headers() { return headers_; }
@@ -74,10 +74,10 @@ class Cache {
   HeaderHashes headers_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Closure>> closures_;
-  int64_t bytes_ = -1;  // estimated size of the folder; -1 before the first measurement
+  int64_t bytes_ = -1;  // estimated size of the folder; -1: not measured
 };
 
-// Hashes names and contents of the closure's headers. The hash is the same on every machine.
+// Hashes names and contents of the closure's headers. The hash does not depend on the machine.
 std::string closure_hash(const std::vector<Header>& closure);
 
 }  // namespace cutegen::toolchain

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the setting --compile-memory. It limits the memory in which compile servers keep parsed
-// programs, so that other programs with the same beginning compile faster (warm_parents.h).
+// Reads the setting --compile-memory, which limits the memory for parsed programs. Compile servers
+// keep parsed programs so that other programs with the same beginning compile faster
+// (warm_parents.h).
 //
 // Contract: compile_memory() reads "6G", "512M" or a number of bytes. With "0", compile servers
-// keep no program. Empty text means a quarter of the machine's memory, at most 8 GiB. A size below
-// 512 MiB counts as 0, because no program fits. If a command starts several evaluators,
-// grant_compile_memory() divides the memory equally among them and sets an environment variable,
-// which the evaluators inherit. In an evaluator, granted_compile_memory() reads this variable, and
-// returns 0 if it is not set.
+// keep no program. Empty text means a quarter of the machine's memory, but at most 8 GiB. A size
+// below 512 MiB counts as 0, because no parsed program fits in less. If a command starts several
+// evaluators, grant_compile_memory() divides the memory equally among the evaluators and sets an
+// environment variable, which they inherit. In an evaluator, granted_compile_memory() returns the
+// value of the environment variable, or 0 if the variable is not set.
 //
 // Example: CG_TRY(int64_t bytes, compile_memory("4G"));
 #pragma once

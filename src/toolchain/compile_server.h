@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a compile server and sends requests to it. The server is a cutegen-compiler process that
-// has parsed a prefix of headers for one GPU architecture. It forks a child for each request.
+// Starts a compile server and sends requests to it. A compile server is a cutegen-compiler process
+// that has parsed a prefix of headers for one GPU architecture. The server forks a child for each
+// request.
 //
-// Contract: start() returns when the server is ready, or an error with the reason why it is not.
-// Several threads may call compile() at once: each call has its own reply socket, and the children
-// run in parallel. If a child dies, ServerReply::died says how. If the server itself dies,
-// compile() returns an Error of kind `world` (the environment failed) with the message "closed".
+// Contract: start() returns when the server is ready, or returns an error that says why the server
+// did not start. Several threads may call compile() at once: each call has its own reply socket,
+// and the children run in parallel. If a child dies, ServerReply::died says how. If the server
+// itself dies, compile() returns an Error of kind `world` (the environment failed) with the message
+// "closed".
 //
 // Example:
 //   CG_TRY(auto s, CompileServer::start(ctx, setup));
@@ -27,23 +29,23 @@ namespace cutegen::toolchain {
 struct ServerSetup {
   ToolPaths paths;
   std::vector<std::string> options;  // for NVRTC
-  std::string prefix;                // the header that the server parses before every candidate
-  bool plain = false;                // whether to compile without a precompiled header and forks
+  std::string prefix;                // header that the server parses before all candidates
+  bool plain = false;                // compile without a precompiled header and forks
   // If true, the server keeps one parsed program for other programs with the same beginning
   // (warm_parent.h).
   bool keep = false;
-  int64_t resident_bytes = 0;  // memory limit of all its processes, if a cgroup can enforce it
+  int64_t resident_bytes = 0;  // memory limit of all processes of the server, by cgroup
   bool require_sandbox = false;
 };
 
 struct ServerReply {
-  wire::CompileReply compiled;  // the child's reply, if the child did not die
-  std::string died;             // how the child died; empty if it did not die
+  wire::CompileReply compiled;  // the child's reply, unless the child died
+  std::string died;             // how the child died; empty: it did not die
   bool timed_out = false;
-  sandbox::Grade grade;  // the protection of the server and its child
+  sandbox::Grade grade;  // sandbox protection of server and child
 };
 
-// Describes how to start the server. `socket` is the server's end of the channel.
+// Returns how the sandbox must start the server. `socket` is the server's end of the channel.
 sandbox::SpawnSpec server_spec(const ServerSetup& setup, int socket);
 
 struct CompileLimits {
@@ -51,7 +53,7 @@ struct CompileLimits {
   Nanoseconds timeout{0};
 };
 // Sends one request over `channel` and waits for the reply. The mutex `sending` guards the channel.
-// `grade` is the server's protection.
+// `grade` is the sandbox protection of the server.
 Result<ServerReply> ask_server(const Context& ctx, wire::Channel& channel, std::mutex& sending,
                                const sandbox::Grade& grade, const std::string& source,
                                const CompileLimits& limits);
@@ -62,7 +64,7 @@ class CompileServer {
   Result<ServerReply> compile(const Context& ctx, const std::string& source,
                               const CompileLimits& limits);
   bool alive();
-  // The headers that the prefix includes. They are part of every program's include closure.
+  // Returns the headers that the prefix includes, which all programs of this server thus include.
   const std::vector<std::string>& prefix_headers() const { return prefix_headers_; }
   std::string error_text() const { return child_.error_text(); }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the positions at which a source can be cut into pieces. If a compiler includes the pieces
-// one after another, the result must be the same translation unit.
+// of the source one after another, it must see the same translation unit as in the uncut source.
 //
 // Contract: a cut is at the start of a line, after `;`, `{` or `}`, outside comments, literals,
 // directives, parentheses and #if groups. Whether an offset is a cut depends only on the text
-// before it, so sources with the same beginning have the same cuts in this beginning. `plain` is
-// false if a caller must not cut the text: the text could detect that it was cut (by its own #line,
-// __INCLUDE_LEVEL__, __has_include, ...), or the compiler may parse it differently from this scan.
+// before the offset, so sources with the same beginning have the same cuts in their beginning.
+// `plain` is false if a caller must not cut the text: the text could detect the cuts (by its own
+// #line, __INCLUDE_LEVEL__, __has_include, ...), or the compiler may parse the text differently
+// from find_cuts().
 //
 // Example: Cuts c = find_cuts(text, body); if (c.plain) text.substr(c.at[0].offset) ...
 #pragma once

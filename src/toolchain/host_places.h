@@ -2,8 +2,8 @@
 // Finds NVRTC and the CUDA headers that are installed on this machine, in the wheels of a Python
 // environment and in CUDA toolkits.
 //
-// Contract: these functions only read folders, and version macros in headers. They run no program
-// and never fail. They skip files that are missing.
+// Contract: all functions of this header only read folders, and version macros in CUDA headers. The
+// functions run no program and never fail. The functions skip files that are missing.
 //
 // Example: for (const Nvrtc& n : nvrtcs(python_sites("python3"), toolkits())) use(n.library);
 #pragma once
@@ -14,9 +14,9 @@
 
 namespace cutegen::toolchain {
 
-// Returns the folders from which this interpreter imports packages: those of its environment, of
-// its base installation and of the user. If the name has no slash, the function searches PATH for
-// it.
+// Returns the folders from which a Python interpreter imports packages: the folders of its
+// environment, of its base installation and of the user. If `python` has no slash, python_sites()
+// searches PATH for the interpreter.
 std::vector<std::filesystem::path> python_sites(const std::string& python);
 
 // Returns $CUDA_HOME, $CUDA_PATH, /usr/local/cuda, and then the folders /usr/local/cuda-*, newest
@@ -25,11 +25,11 @@ std::vector<std::filesystem::path> toolkits();
 
 struct Nvrtc {
   std::filesystem::path library;
-  // 13000 for version 13.0; 0 if unknown. The name of the builtins library contains the version.
+  // 13000 for version 13.0, from the name of the builtins library; 0 if unknown.
   int version = 0;
 };
 Nvrtc nvrtc_at(const std::filesystem::path& library);
-// Returns the libraries in the order of the folders and, within a folder, newest first.
+// Returns the NVRTC libraries in the order of the folders and, within a folder, newest first.
 std::vector<Nvrtc> nvrtcs(const std::vector<std::filesystem::path>& sites,
                           const std::vector<std::filesystem::path>& toolkits);
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a tool once in the sandbox. The tool reads one file and writes another; both are memory
-// files.
+// Runs a tool once in the sandbox. The tool reads one memory file and writes a second memory file.
 //
 // Contract: the tool can read `input` at the path kToolInput and write its output to kToolOutput.
-// With `stdout_is_output`, its stdout is the output instead. ToolRun reports failures of the tool.
-// An Error means that cutegen failed, or that the call's Context was cancelled or timed out. The
-// function run_tool() calls start_tool() and then finish_tool(). Between these calls,
-// replace_input() may change the input.
+// With `stdout_is_output`, the tool's stdout is the output, not kToolOutput. A ToolRun reports
+// failures of the tool. An Error means that cutegen failed, or that the call's Context was
+// cancelled or timed out. The function run_tool() calls start_tool() and then finish_tool(). After
+// start_tool(), replace_input() may change the input.
 //
 // Example:
 //   ToolCall call{.argv = {ptxas, "-o", kToolOutput, kToolInput}, .input = ptx};
@@ -38,18 +37,19 @@ struct ToolCall {
 
 struct ToolRun {
   bool ok = false, timed_out = false;
-  std::string died;  // such as "killed by SIGSEGV" or "exit code 255"
+  std::string died;  // "killed by SIGSEGV", "exit code 255", ...
   std::string output;
   std::string log;  // the last 64 KiB of stderr, sanitised
   bool exited = false;
   sandbox::Grade grade;
 };
 
-// Describes how the tool ended. The caller must add `output` and `log`.
+// Returns a ToolRun that says how the tool ended. The caller must add ToolRun::output and
+// ToolRun::log.
 ToolRun tool_run_of(const sandbox::ExitStatus& status);
 
-// tool_file() creates a memory file with this content, and tool_text() reads at most `most` bytes
-// from a memory file.
+// tool_file() creates a memory file with the content `content`, and tool_text() reads at most
+// `most` bytes from a memory file.
 Result<UniqueFd> tool_file(const char* name, std::string_view content);
 Result<std::string> tool_text(int file, int64_t most);
 

@@ -2,16 +2,17 @@
 // Keeps one process of a tool (nvdisasm) that has finished its start-up work, and forks it for each
 // input.
 //
-// A run of nvdisasm takes 0.3 s. It spends nine tenths of this time on tables that are the same for
+// A run of nvdisasm takes 0.3 s, and nine tenths of this time go into tables that are the same for
 // every input. The server is a process of the tool with the library apps/gate preloaded. The
-// library stops the tool when it opens its input file. For each input that arrives, the process
-// forks, and the child reads the input.
+// library stops the tool when the tool opens its input file. For each input that arrives, the
+// server forks, and the child reads the input.
 //
 // Contract: run() returns the same output as a new process of the tool, with the same sandbox and
-// limits. A child has access only to its own input and output files. It may not fork again, and it
-// cannot write to the server. The server itself reads no input. start() starts the server in
-// advance. If the server does not start, has no seccomp filter, or dies, run() starts a new process
-// of the tool. Thread-safe; the server handles one input at a time.
+// limits. A child of the server has access only to its own input and output files. A child may not
+// fork again, and cannot write to the server. The server itself reads no input. start() starts the
+// server before the first input arrives. If the server does not start, has no seccomp filter, or
+// dies, run() starts a new process of the tool. A ToolServer is thread-safe, and its server handles
+// one input at a time.
 //
 // Example:
 //   ToolServer server({.argv = {nvdisasm, "-b", "SM90a", kToolInput}, ...},
@@ -32,23 +33,23 @@ class ToolServer {
   ToolServer(ToolCall call, Gate gate);
   void start();
   Result<ToolRun> run(const Context& ctx, std::string_view input);
-  size_t served() const { return served_; }  // number of inputs that a forked child handled
+  size_t served() const { return served_; }  // number of inputs that forked children handled
 
  private:
   struct Process {
     ToolProcess tool;
     UniqueFd gate;       // this process's end of the socket to the server
-    bool waits = false;  // true once the server has reported that it waits for inputs
+    bool waits = false;  // the server has reported that it waits for inputs
   };
   void start_locked();
   std::optional<ToolRun> ask(const Context& ctx, std::string_view input);
 
   ToolCall call_;
   Gate gate_;
-  std::string filter_;  // seccomp filter of the children; if it is empty, no server starts
+  std::string filter_;  // seccomp filter of the children; empty: no server starts
   std::mutex lock_;
   std::optional<Process> process_;
-  int failures_ = 0;  // number of consecutive servers that ended before they waited for an input
+  int failures_ = 0;  // consecutive servers that ended before they waited for an input
   std::atomic<size_t> served_ = 0;
 };
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts processes of a tool in advance, so that they have finished their start-up work when an
-// input arrives.
+// Starts processes of a tool (ptxas) in advance, so that the start-up work is done when an input
+// arrives.
 //
 // A spare is a process of the tool with the library apps/gate preloaded. The library stops the tool
-// when it opens its input file for the `opening`-th time. At earlier openings, the tool reads
-// `filler`. A spare has the same sandbox and limits as any run of the tool.
+// when the tool opens its input file for the `opening`-th time. At earlier openings of its input
+// file, the tool reads `filler`. A spare has the same sandbox and limits as any run of the tool.
 //
 // Contract: run() passes the input to a waiting spare. If no spare becomes ready within a short
-// time, it starts a new process of the tool. In both cases, the output is the same. A spare handles
-// only one input, and a background thread then starts another spare. If a tool never stops at an
-// opening, it always runs in a new process. Thread-safe.
+// time, run() starts a new process of the tool. A spare and a new process give the same output. A
+// spare handles only one input; after that, a background thread starts another spare. A tool that
+// never stops at an opening always runs in a new process. Thread-safe.
 //
 // Example:
 //   ToolSpares spares({.argv = {ptxas, "-arch", "sm_90a", kToolInput}, ...}, {.opening = 1}, 2);
@@ -27,8 +27,8 @@
 namespace cutegen::toolchain {
 
 struct Gate {
-  int opening = 1;     // the tool stops when it opens its input for this time, counted from 1
-  std::string filler;  // the content that the tool reads at earlier openings
+  int opening = 1;     // at which opening of its input the tool stops, from 1
+  std::string filler;  // what the tool reads at earlier openings
 };
 
 class ToolSpares {
@@ -40,7 +40,7 @@ class ToolSpares {
   ToolSpares& operator=(const ToolSpares&) = delete;
 
   Result<ToolRun> run(const Context& ctx, std::string_view input);
-  size_t served() const { return served_; }  // number of inputs that a spare handled
+  size_t served() const { return served_; }  // number of inputs that spares handled
 
  private:
   struct Spare {
@@ -49,17 +49,17 @@ class ToolSpares {
   };
   Result<Spare> start() const;
   void keep_stocked();
-  // Takes a spare that waits for its input. Returns false if no spare waits.
+  // Moves a spare that waits for its input to `out`. Returns false if no spare waits.
   bool take(Spare& out);
 
   ToolCall call_;
   Gate gate_;
   size_t count_;
-  std::string library_;  // path of the gate library; empty if it is not installed
+  std::string library_;  // path of the gate library; empty: not installed
   std::mutex lock_;
   std::condition_variable wake_;
   std::deque<Spare> spares_;
-  int failures_ = 0;  // number of consecutive spares that ended before they waited for an input
+  int failures_ = 0;  // consecutive spares that ended before they waited for an input
   std::atomic<size_t> served_ = 0;
   bool stop_ = false;
   std::thread thread_;

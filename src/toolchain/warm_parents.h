@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // WarmParents: a set of partly parsed programs (WarmParent) within a memory budget. Programs with
-// the same beginning (children) compile faster from them.
+// the same beginning as a parsed program (its children) compile faster.
 //
 // Contract: keep() adds a parent. A background thread measures how much memory the parents'
-// processes use. If all parents together exceed the budget, it drops the least recently used ones,
-// and also the newest if that parent alone exceeds the budget. The function find() returns the
-// parent that saves the most processor time when `text` is compiled. While hold() is in effect, all
-// parents pause parsing. If a parent's server dies early, WarmParents drops the parent and logs it
-// once. Thread-safe.
+// processes use. If all parents together exceed the budget, the thread drops the least recently
+// used parents, and also the newest parent if this parent alone exceeds the budget. The function
+// find() returns the parent that saves the most processor time when `text` is compiled. While
+// hold(true) is in effect, all parents pause parsing. If a parent's server dies early, WarmParents
+// drops the parent and logs it once. Thread-safe.
 //
 // Example: WarmParents kept(budget); kept.keep(key, parent); if (auto f = kept.find(key, text)) ...
 #pragma once
@@ -25,8 +25,8 @@
 
 namespace cutegen::toolchain {
 
-// Returns whether parsing a program in advance saves time for this number of children. `cold` is
-// how long a compile from the beginning takes.
+// Returns whether parsing a program in advance saves time for `children` later programs. `cold` is
+// the time of a compile that parses the whole program.
 bool warm_pays(Nanoseconds cold, int children);
 
 class WarmParents {
@@ -45,7 +45,7 @@ class WarmParents {
   void hold(bool stop);
   int64_t budget() const { return budget_; }
   size_t count();
-  void settle();  // measures memory now and drops parents that exceed the budget
+  void settle();  // measures memory and drops parents beyond the budget
 
  private:
   struct Entry {
@@ -64,7 +64,7 @@ class WarmParents {
   std::list<Entry> entries_;  // the most recently used entry comes first
   int holds_ = 0;
   bool unmeasured_ = false;
-  std::jthread watcher_;  // must be the last member: its thread uses the others
+  std::jthread watcher_;  // last member, because its thread uses the others
 };
 
 }  // namespace cutegen::toolchain

@@ -4,8 +4,8 @@
 //
 // Contract: spawn() starts the child process in the sandbox. ask() checks the form of every reply,
 // because the solution may have written the reply. If the child hangs, dies or breaks the protocol,
-// ask() stops it and returns a ForeignReply that says so. The destructor removes the child's
-// folder.
+// ask() stops the child and returns a ForeignReply that says what happened. The destructor removes
+// the child's folder.
 //
 // Example: CG_CHECK(process.spawn()); CG_TRY(Json hello, process.greet(ctx, message));
 //   CG_TRY(ForeignReply reply, process.ask(ctx, request, limit));
@@ -21,13 +21,13 @@
 
 namespace cutegen::torch {
 
-// On a GPU, the child starts the driver first and then installs the seccomp filter itself.
+// On a GPU, the child itself installs the seccomp filter, after it has started the CUDA driver.
 inline constexpr sandbox::Isolation kForeignIsolation{
     .namespaces = true, .no_network = true, .seccomp = true};
 
 class ForeignProcess {
  public:
-  // The options must outlive this object.
+  // `options` must outlive the ForeignProcess.
   ForeignProcess(const ForeignOptions& options, std::string python, std::filesystem::path script);
   ~ForeignProcess();
   ForeignProcess(const ForeignProcess&) = delete;

@@ -3,12 +3,13 @@
 //
 // Contract: each solution runs in its own sandboxed child process, which has its own namespaces, a
 // private writable folder, and permission to start compilers. The child reads inputs from memory
-// that the caller owns and writes outputs there. The child never receives the truth (the result in
-// float64), the tolerances or the seeds of inputs. From load() on, the solution controls the child,
-// so the caller must not trust the contents of a reply. The worker checks only the form. A
-// ForeignReply says what the solution did. An Error means that cutegen itself failed, or that the
-// Context was cancelled or timed out. If a child hangs or dies, the worker kills all processes that
-// the child started. load() always starts a new child.
+// that the caller owns, and writes outputs to memory that the caller owns. The child never receives
+// the truth (the result in float64), the tolerances or the seeds of inputs. From load() on, the
+// solution controls the child, so the caller must not trust the contents of a reply. The
+// ForeignWorker checks only the form of a reply. A ForeignReply says what the solution did. An
+// Error means that cutegen itself failed, or that the Context was cancelled or timed out. If a
+// child hangs or dies, the worker kills all processes that the child started. load() always starts
+// a new child.
 //
 // Example:
 //   CG_TRY(auto w, ForeignWorker::open(ctx, {})); CG_TRY(auto r, w->load(ctx, task, file));
@@ -24,14 +25,14 @@
 namespace cutegen::torch {
 
 struct ForeignFile {
-  std::string name, source;  // name: as the user gave it; source: the file's text
+  std::string name, source;  // name: path from the user; source: text of the file
 };
 
 struct ForeignOptions {
   std::string python;
   std::filesystem::path script;
-  std::string device;              // "cuda:0"; empty: run on the CPU, which only tests correctness
-  std::string arch;                // the GPU's architecture ("sm_90a"), the only target of builds
+  std::string device;              // "cuda:0"; empty: the CPU, which only tests correctness
+  std::string arch;                // the GPU's architecture ("sm_90a"), for which builds compile
   bool tf32 = false;               // matrix products and convolutions may use TF32
   bool tf32_convolutions = false;  // convolutions may use TF32 (PyTorch's default)
   bool require_sandbox = false;
@@ -40,11 +41,11 @@ struct ForeignOptions {
   Nanoseconds call_limit = std::chrono::seconds(60);
 };
 
-// Memory that the caller owns, and the tensors in it. The `part` of a tensor is "value" (an input),
-// "output", or "final" (a mutated parameter or buffer after the call).
+// Memory that the caller owns, and the tensors in this memory. TensorSlot::part is "value" (an
+// input), "output", or "final" (a mutated parameter or buffer after the call).
 struct ForeignBlock {
   int descriptor = -1;
-  size_t bytes = 0;  // size of GPU memory; not used for a memory file
+  size_t bytes = 0;  // size of GPU memory; unused for a memory file
   bool host = true, read_only = false;
 };
 struct ForeignTensors {
@@ -54,28 +55,28 @@ struct ForeignTensors {
 
 struct ForeignModel {
   uint64_t seed = 0;     // seed for building the reference module
-  bool on_gpu = false;   // whether the reference was built on the GPU
-  int warm_up = 0;       // number of untimed calls, on inputs that the child draws
+  bool on_gpu = false;   // whether the worker built the reference on the GPU
+  int warm_up = 0;       // number of untimed calls, with inputs from the child
   ForeignTensors state;  // the reference's parameters and buffers
 };
 struct ForeignRun {
   ForeignTensors tensors;
-  bool control = false;  // do everything except the call of the solution
-  // Make the GPU wait this long, so that the host has queued all launches before the first one
-  // begins.
+  bool control = false;  // do all work of a run except the solution's call
+  // Make the GPU wait for `sleep_ns`, so that the host has queued all launches before the first
+  // launch begins.
   double sleep_ns = 0;
 };
 
 struct ForeignReply {
   enum class Kind { done, raised, rule, needs_gpu, died, hung } kind = Kind::done;
   std::string what, where;  // what: one line; where: a place in the solution's file
-  // If kind is not `done`: the last lines that the solution printed.
+  // The last lines that the solution printed; set if `kind` is not `done`.
   std::string said;
-  std::vector<std::string> kept;  // after make_model: tensors that keep the solution's own values
-  // Time that the child reports. After run: the time of the call. After make_model: the host's time
-  // in a call.
+  std::vector<std::string> kept;  // from make_model: tensors with the solution's own values
+  // Time that the child reports: after run, the time of the call; after make_model, the host time
+  // of a call.
   double claimed_ns = 0;
-  Nanoseconds seen{0};  // time from request to reply, by this process's clock
+  Nanoseconds seen{0};  // time from request to reply, by cutegen's own clock
   bool ok() const { return kind == Kind::done; }
   bool gone() const { return kind == Kind::died || kind == Kind::hung; }
 };

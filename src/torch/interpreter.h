@@ -2,8 +2,9 @@
 // Finds the Python interpreter and the script of the torch workers, and shortens the last message
 // of a worker that died.
 //
-// Contract: find_interpreter() returns the first of these that is set or exists: `asked`,
-// $CUTEGEN_PYTHON, the project's venv, python3 on PATH. Only the module torch includes this file.
+// Contract: find_interpreter() returns the first interpreter in this list that is set or exists:
+// `asked`, $CUTEGEN_PYTHON, the project's venv, python3 on PATH. Only the module src/torch includes
+// this header.
 //
 // Example: CG_TRY(std::string python, find_interpreter(options.python));
 #pragma once
@@ -18,10 +19,10 @@ namespace cutegen::torch {
 Result<std::string> find_interpreter(const std::string& asked);
 // Returns `asked` or, if that is empty, the installed python/cutegen_worker.
 Result<std::filesystem::path> find_worker(const std::filesystem::path& asked);
-// Returns the last line that is not blank, shortened to a limit.
+// Returns the last line of `text` that is not blank, shortened to kQuoted bytes.
 std::string last_line(const std::string& text);
 
-// errors quote at most so much of a process's message, in bytes
+// how many bytes of a process's message an error quotes at most
 inline constexpr size_t kQuoted = 400;
 
 inline constexpr const char* kThreadNames = "cutegen-thread-names.so";

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // TorchWorker: client of the Python process that loads and runs PyTorch task files.
 //
-// Contract: one sandboxed child process runs the user's Python interpreter without network, with a
-// scrubbed environment and resource limits. The worker restarts a child that hangs or dies. If a
-// task file raises, exits or never returns, the user error has the last line of the traceback and
-// the place in the task file. describe() uses fake tensors, so it allocates no tensor of the
-// official shape (the sizes in the task file). make_set() runs the module for one shape and one
-// input distribution ("family"). If `device` is set, the child first starts CUDA on this device.
-// Before the child loads a task, it gives up the right to open files for writing and to start
-// programs. If PyTorch has no CUDA, open() returns a world error.
+// Contract: one sandboxed child process runs the user's Python interpreter without network, with
+// few environment variables and with resource limits. The worker restarts a child that hangs or
+// dies. If a task file raises, exits or never returns, the user error has the last line of the
+// traceback and the place in the task file. describe() uses fake tensors, so it allocates no tensor
+// of the official shape (the sizes in the task file). make_set() runs the module for one shape and
+// one input distribution ("family"). If `device` is set, the child first starts CUDA on the device.
+// Before the child loads a task, the child gives up the right to open files for writing and to
+// start programs. If `device` is set but PyTorch has no CUDA, open() returns a `world` error (the
+// environment failed).
 //
 // Example:
 //   CG_TRY(auto w, TorchWorker::open({})); CG_TRY(Task t, w->describe(ctx, "relu.py", {}));
@@ -35,17 +36,17 @@ struct TorchWorkerOptions {
   std::string python;            // default: $CUTEGEN_PYTHON, the project's venv, python3
   std::filesystem::path script;  // default: the installed python/ folder
   Nanoseconds call_timeout = std::chrono::seconds(60);
-  Nanoseconds start_timeout = std::chrono::seconds(60);  // long enough for a slow, cold disk
+  Nanoseconds start_timeout = std::chrono::seconds(60);  // enough for a slow disk
   int64_t memory_bytes = int64_t{16} << 30;
-  bool require_sandbox = false;  // fail if any protection is missing
-  std::string device;            // the child's GPU, "cuda:0"; empty: no GPU
-  bool compiles = false;         // the child may start compilers; it then has no seccomp filter
+  bool require_sandbox = false;  // fail if a sandbox protection is missing
+  std::string device;            // the child's GPU, such as "cuda:0"; empty: no GPU
+  bool compiles = false;         // the child may start compilers, and has no seccomp filter
   int compile_threads = 8;       // number of torch.compile's threads
-  // Descriptor of the GPU's lock file. The child locks the file while it times.
+  // Descriptor of the GPU's lock file, which the child locks while it times.
   int slot = -1;
-  // If set, the child locks the file only while it opens baselines. Later, the caller locks it.
+  // If set, the child uses the lock only for open_baselines(); later, the caller locks the file.
   bool slot_for_opening = false;
-  std::shared_ptr<TunedTimes> tuned;  // max-autotune's times, shared by several workers
+  std::shared_ptr<TunedTimes> tuned;  // max-autotune's times, which workers share
 };
 
 // A baseline to run on a GPU. For kind `callable`, `target` is MODULE:CALLABLE, a function that
@@ -57,38 +58,38 @@ struct BaselineWanted {
 };
 void fields(Fields& v, BaselineWanted& wanted);
 struct BaselineOpened {
-  std::string why;  // why the baseline could not be opened; else empty
-  double far = 0;   // largest difference from eager's result, divided by eager's largest value
+  std::string why;  // why the worker could not open the baseline; else empty
+  double far = 0;   // largest difference from eager's result / eager's largest value
 };
 
 struct DescribeOptions {
   bool shrink = true;                // whether to derive small and odd shapes
-  int64_t small_elements = 1 << 17;  // a small shape has at most so many elements in all tensors
-  // for each shape: values of named constants
+  int64_t small_elements = 1 << 17;  // most elements of a small shape's tensors together
+  // for each shape of the user: values of named constants
   std::vector<std::vector<std::pair<std::string, int64_t>>> user_shapes;
-  AskedAccuracy asked = {};  // the user's accuracy, see AskedAccuracy
+  AskedAccuracy asked = {};  // accuracy that the user asks for
 };
 
-// The reply of describe_shapes(). `sizes` has every constant that may vary, with its value at the
-// official shape. `shapes` has one shape of kind `derived` per wanted combination of constants. A
-// shape is nullopt if the module does not run with these constants, or then runs other operators.
+// The reply of describe_shapes(). `sizes` has every constant of the task file that may vary, with
+// its value in the task file. `shapes` has one shape of kind `derived` per wanted combination of
+// constants, or nullopt if the module does not run with the constants, or runs other operators.
 using ShapeConstants = std::vector<std::pair<std::string, int64_t>>;
 struct DescribedShapes {
   ShapeConstants sizes;
   std::vector<std::optional<ShapeCase>> shapes;
 };
 
-// Values of TensorSlot::part. truth, sensitivity and sequential are in f64.
+// Values of TensorSlot::part. The parts truth, sensitivity and sequential have dtype f64.
 namespace part {
 inline constexpr const char *value = "value",  // values of inputs, parameters and buffers
     *native = "native", *truth = "truth", *sensitivity = "sensitivity",
-                            // Results of sequential sums. Missing if computing them takes too long.
+                            // Results of sequential sums; absent if they take too long.
                                               *sequential = "sequential";
 }
 
 // The tensors of one input set: inputs, parameters and buffers before the call, native outputs,
-// float64 truth, and the sensitivity of each output element (tensor/compare.h). Tensors are
-// contiguous; offsets are multiples of 256 bytes.
+// float64 truth, and the sensitivity of each output element (tensor/compare.h). The set's tensors
+// are contiguous, and their offsets are multiples of 256 bytes.
 struct TensorSlot {
   std::string name;  // the task's tensor name
   std::string part;  // part::value, ...
@@ -103,15 +104,15 @@ struct TensorSet {
   std::vector<TensorSlot> slots;
   std::vector<std::string> notes;  // remarks for the user: "float64 does not run: ..."
   uint64_t model_seed = 0;         // seed for building the module; 0 if unknown
-  bool as_made = false;            // the inputs equal those of the family "made"
+  bool as_made = false;            // inputs equal the inputs of the family "made"
 };
 
 // An excerpt: a few rows (and columns) of the official shape whose truth can be computed
-// separately. It has `count` of the `of` indices along each axis. If inputs and parameters repeat
-// the excerpt's values along its axes, the outputs repeat, too.
+// separately. An excerpt has `count` of the `of` indices along each axis. If inputs and parameters
+// repeat the excerpt's values along the excerpt's axes, the outputs repeat, too.
 struct ExcerptAxis {
   int64_t of = 0, count = 0;
-  std::map<std::string, int> dims;  // the axis as a dimension of each tensor that has it
+  std::map<std::string, int> dims;  // tensor -> the axis' dimension in this tensor
 };
 struct Cut {
   std::string tensor;
@@ -121,18 +122,19 @@ struct Cut {
 struct Excerpt {
   ShapeCase shape;  // kind `official`, but with the excerpt's sizes
   std::vector<ExcerptAxis> axes;
-  std::vector<Cut> cuts;  // tensors that the worker draws in full and then cuts
+  std::vector<Cut> cuts;  // tensors that the worker draws whole and then shortens
 };
 
-// GPU memory that the caller owns, and the tensors that the worker writes to it. The parts are
-// "value", "native", "truth" (f64) and, for floating-point outputs, "margin" (f64). A margin is the
-// larger of the element's sensitivity and the native error among the elements of nearest magnitude.
+// GPU memory that the caller owns, and the tensors that the worker writes to this memory.
+// TensorSlot::part is "value", "native", "truth" (f64) or, for floating-point outputs, "margin"
+// (f64). The margin of an element is the larger of its sensitivity and the largest native error
+// among elements of nearest magnitude.
 struct GpuMemory {
   int descriptor = -1;
   size_t bytes = 0;
 };
 struct GpuTensor {
-  TensorSlot tensor;  // its offset is relative to the start of the memory
+  TensorSlot tensor;  // its offset counts from the start of the GpuMemory
   size_t memory = 0;  // index of its GpuMemory
 };
 void fields(Fields& v, GpuTensor& tensor);
@@ -149,46 +151,46 @@ class TorchWorker {
     return DescribedShapes{};  // default: the worker derives no shapes
   }
   // Draws inputs from the distribution `family` and computes the expected outputs. "made" calls the
-  // task's get_inputs(); the others are "signed", "heavy", "outliers", "special" and "extremes".
-  // The seed is secret.
+  // task's get_inputs(); the other families are "signed", "heavy", "outliers", "special" and
+  // "extremes". Programs must not learn the seed.
   virtual Result<TensorSet> make_set(const Context& ctx, const Task& task, const ShapeCase& shape,
                                      const std::string& family, uint64_t seed) = 0;
-  // Finds an excerpt. Returns the error `unsupported` if no excerpt is small enough.
+  // Finds an excerpt of the task. Returns the error `unsupported` if no excerpt is small enough.
   virtual Result<Excerpt> plan_excerpt(const Context& ctx, const Task& task);
-  // Like make_set(), for an excerpt. Returns `unsupported` if the values show that the rows are not
-  // independent.
+  // Draws a set like make_set(), but for an excerpt. Returns the error `unsupported` if the values
+  // show that the rows are not independent.
   virtual Result<TensorSet> make_excerpt(const Context& ctx, const Task& task,
                                          const Excerpt& excerpt, const std::string& family,
                                          uint64_t seed);
-  // Like make_set(), but on the worker's GPU and in the caller's GPU memory. Returns the set's
-  // notes. If the set does not fit, the error is `unsupported` and names the sizes.
+  // Does make_set() on the GPU, in the caller's GPU memory, and returns the set's notes. If this
+  // memory is too small, the error is `unsupported` and names the sizes.
   virtual Result<std::vector<std::string>> fill(const Context& ctx, const Task& task,
                                                 const ShapeCase& shape, const std::string& family,
                                                 uint64_t seed, const std::vector<GpuMemory>& memory,
                                                 const std::vector<GpuTensor>& slots) = 0;
-  // Builds the module and its inputs on the GPU and runs each baseline a few times. Returns one
-  // result per baseline.
+  // Builds the module and its inputs on the GPU and runs each baseline in `wanted` a few times.
+  // Returns one BaselineOpened per baseline.
   virtual Result<std::vector<BaselineOpened>> open_baselines(
       const Context& ctx, const Task& task, const ShapeCase& shape,
       const std::vector<BaselineWanted>& wanted) = 0;
-  // Adds a baseline to the module that open_baselines() built, for example one that compiles
-  // slowly. If the child died or hung, the caller must call open_baselines() again.
+  // Adds a baseline (for example, one that compiles slowly) to the module that open_baselines()
+  // built. If the child died or hung, the caller must call open_baselines() again.
   virtual Result<BaselineOpened> add_baseline(const Context& ctx, const BaselineWanted& wanted) = 0;
   // Frees the module's GPU memory. Returns an error if CUDA no longer works in the child.
   virtual Result<void> close_baselines(const Context& ctx) = 0;
   // Runs an open baseline once on values in the caller's memory (part "value": inputs, parameters
-  // and buffers), and writes the outputs to that memory (part "output"). Afterwards, the module
-  // still has these values.
+  // and buffers), and writes the outputs to that memory (part "output"). After the call, the
+  // module's tensors still have the caller's values.
   virtual Result<void> run_baseline(const Context& /*ctx*/, const Task& /*task*/,
                                     BaselineKind /*kind*/, const std::vector<GpuMemory>& /*memory*/,
                                     const std::vector<GpuTensor>& /*slots*/) {
     return unsupported_error("this worker does not run baselines on given values");
   }
   // Runs an open baseline `samples` times and returns the times in ns. core/time_mode.h explains
-  // the modes.
+  // the values of `mode`.
   virtual Result<std::vector<double>> time_baseline(const Context& ctx, BaselineKind kind,
                                                     TimeMode mode, int samples) = 0;
-  virtual std::string version() const = 0;          // for example "torch 2.13.0, Python 3.11"
+  virtual std::string version() const = 0;          // "torch 2.13.0, Python 3.11"
   virtual std::string cudnn() const { return {}; }  // for example "9.10.2"; empty without a GPU
   virtual sandbox::Grade grade() const = 0;
 };

@@ -3,8 +3,8 @@
 // memory.
 //
 // Contract: a function that returns false or nullopt has reported a `Finding` (a fault of the
-// kernel) for the lane at the warp's current instruction. global() also counts the traffic. After
-// global(), host() returns the host address of a row of the copy.
+// kernel) for the lane at the warp's current instruction. global() also counts the traffic. After a
+// call of global(), host() returns the host address of a row of the copy.
 //
 // Example: if (!checks.global(w, lane, copy)) return false;
 #pragma once
@@ -26,10 +26,10 @@ class BulkChecks {
   std::optional<TensorMap> map_at(const Warp& w, int lane, uint64_t address);
   bool tensor(const Warp& w, const Inst& in, int lane, const TensorMap& map,
               const TensorPlace& place, const TensorOffsets& offsets);
-  // Checks a copy without a tensor map.
+  // Checks the global memory accesses of a copy without a tensor map.
   bool bytes(const Warp& w, int lane, uint64_t global, uint32_t size);
-  // Checks that all rows of the copy lie in buffers that it may access, and that no other access
-  // races with the copy.
+  // Checks that all rows of the copy lie in buffers that the copy may access, and that no other
+  // access races with the copy.
   bool global(Warp& w, int lane, const BulkCopy& c);
   void fail(const Warp& w, int lane, const std::string& what);
   std::byte* host(const TensorRow& r);

@@ -16,8 +16,8 @@ namespace cutegen::ptx {
 void put_rows(CtaState& cta, const BulkCopy& c, const std::byte* from_shared);
 // Reads the bytes of a store from shared memory, except bytes outside the tensor.
 void take_rows(const CtaState& cta, BulkCopy& c);
-// Writes the bytes in BulkCopy::held to global memory. For a reduction, combines them with the
-// values in global memory.
+// Writes the bytes in BulkCopy::held to global memory or, for a reduction, combines these bytes
+// with the values in global memory.
 void write_rows(const CtaState& cta, const BulkCopy& c);
 
 }  // namespace cutegen::ptx

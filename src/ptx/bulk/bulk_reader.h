@@ -2,8 +2,9 @@
 // BulkReader: reads the operands of a bulk copy instruction (cp.async.bulk, st.async, ...) for one
 // lane, and fills the lane's `BulkCopy`.
 //
-// Contract: read() fills all fields except the address in shared memory, and checks the accesses to
-// global memory. A function that returns false has reported a `Finding` (a fault of the kernel).
+// Contract: read() fills all fields of the BulkCopy except its address in shared memory, and checks
+// the accesses to global memory. A function that returns false has reported a `Finding` (a fault of
+// the kernel).
 //
 // Example: BulkCopy c; if (!reader.read(w, in, lane, c)) return false;
 #pragma once

@@ -21,18 +21,18 @@ class BulkShared {
               uint64_t align);
   // Checks the source of a load from this CTA's shared memory.
   bool source(const Warp& w, const BulkCopy& c);
-  // Call delivered() when a load has arrived in this CTA. Call released() when a copy has read this
-  // CTA's shared memory.
+  // Call delivered() when a load has arrived in this CTA. Call released() when a store has read
+  // this CTA's shared memory.
   void delivered(const BulkCopy& c);
   void released(const BulkCopy& c);
   // Call source_read() when a copy to this CTA has read its source, the shared memory of `issuer`.
   void source_read(const BulkCopy& c, CtaState& issuer);
-  // Reports a load for which no thread has waited. This CTA receives the load, or sends it to
-  // another CTA.
+  // Reports that this CTA ends although a load that writes or reads its shared memory has not
+  // arrived yet.
   void report_left(const BulkCopy& c, const CtaState& owner);
 
  private:
-  // A range of shared memory that the copy writes or reads.
+  // A range of shared memory that a bulk copy writes or reads.
   struct Part {
     const CtaState& owner;
     bool written;

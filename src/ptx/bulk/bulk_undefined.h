@@ -11,10 +11,10 @@
 
 namespace cutegen::ptx {
 
-// Call this function when a load has arrived. It marks a word of shared memory as defined if the
-// source of the word is defined.
+// When a load has arrived, marks each word that the load wrote to shared memory as defined or
+// undefined, like the source of the word.
 void define_target(CtaState& cta, const BulkCopy& c);
-// Checks that a store to an output reads no undefined words.
+// Checks that a bulk store to an output buffer reads no undefined words.
 bool sources_defined(CtaState& cta, const Warp& w, const BulkCopy& c);
 
 }  // namespace cutegen::ptx

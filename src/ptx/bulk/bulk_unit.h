@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // BulkUnit: executes bulk copies (cp.async.bulk), from issue to completion.
 //
-// Contract: issue() checks and counts the accesses to shared and global memory. It usually moves no
-// bytes, but a load may arrive at once if Job::order is not `in_order`. The CTA that receives a
-// load keeps it in CtaState::bulk; a multicast becomes one load per CTA. A load arrives when a warp
-// waits at its mbarrier. A store reads its source when its thread waits with .read. A store writes
-// global memory when its thread waits for the group, or when the CTA ends. If a CTA has too many
-// copies in flight, the simulator completes the oldest copy. A function that returns false has
-// reported a `Finding` (a fault of the kernel).
+// Contract: issue() checks and counts the accesses to shared and global memory. issue() usually
+// moves no bytes, but a load may arrive at once if Job::order is not `in_order`. The CTA that
+// receives a load keeps it in CtaState::bulk; a multicast becomes one load per CTA. A load arrives
+// when a warp waits at the load's mbarrier. A store reads its source when its thread executes
+// cp.async.bulk.wait_group.read. A store writes global memory when its thread waits for the store's
+// group, or when the CTA ends. If a CTA has too many copies in flight, the simulator completes the
+// oldest copy. A function that returns false has reported a `Finding` (a fault of the kernel).
 //
 // Example: if (!copies.issue(w, in, mask)) return false;
 #pragma once
@@ -37,7 +37,7 @@ class BulkUnit {
   // Delivers copies that the mbarrier counts, oldest first, until the phase of the mbarrier
   // completes.
   bool deliver_to(Warp& w, uint64_t mbarrier);
-  // Completes all copies. Call this function when all threads have ended.
+  // Completes all copies. Call drain() when all threads have ended.
   bool drain();
 
  private:
@@ -48,7 +48,7 @@ class BulkUnit {
   bool multicast(Warp& w, const Inst& in, uint16_t ctas, const BulkCopy& c);
   bool send(Warp& w, const Inst& in, CtaState& owner, BulkCopy c);
   bool hold(Warp& w, CtaState& owner, BulkCopy c);
-  // `index` is the index of the copy in the owner's CtaState::bulk. complete() removes the copy.
+  // `index` is the index of the copy in the owner's CtaState::bulk. complete() removes this copy.
   bool complete_in(CtaState& owner, size_t index);
   bool complete(size_t index);
   bool arrive(BulkCopy& c);

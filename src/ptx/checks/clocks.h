@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks: determines which accesses of other warps happened before the next access of a warp.
+// Clocks: determines which accesses of other warps happened before the next access of a warp, in
+// the sense of the PTX memory model.
 //
-// Contract: a label is the number that all accesses of a warp between two synchronisations share.
-// If every barrier is for the whole CTA, all warps have the same label. Otherwise each warp has a
-// vector clock of labels, and the CTAs of a cluster share one ClockTable. ordered(w, u, label) is
-// true if the accesses of warp u with this label happened before the next access of warp w.
+// Contract: a label is a number that all accesses of a warp between two synchronisations share. If
+// warps synchronise only by barriers for the whole CTA, all warps have the same label. If
+// HazardFacts::partial_order is true, each warp has a vector clock of labels, and the CTAs of a
+// cluster share one ClockTable. ordered(w, u, label) is true if the accesses of warp u with the
+// label `label` happened before the next access of warp w.
 //
 // peer(rank, warp) returns the number of a warp of another CTA, relative to this CTA. The clocks
 // also have entries for agents, which represent asynchronous accesses. One agent per mbarrier
 // represents the copies that complete on the mbarrier. One agent per warp represents the reads of
-// shared memory by the warp's products (wgmma.mma_async). So one warp may reuse shared memory after
-// it has waited for the products of all four warps. visible(w, u, label) is true if a proxy fence
-// lies between the accesses of warp u with this label and the next access of warp w. Then the async
-// proxy sees the accesses of u.
+// shared memory by the warp's products (wgmma.mma_async). Because of these agents, one warp may
+// reuse shared memory after it has waited for the products of all four warps of its warpgroup.
+// visible(w, u, label) is true if a proxy fence makes the accesses of warp u with the label `label`
+// visible to the async proxy before the next access of warp w.
 //
 // Example: clocks.arrive(w, id); ... all have arrived: clocks.leave(w, id); clocks.clear(id);
 #pragma once
@@ -26,21 +28,21 @@
 
 namespace cutegen::ptx {
 
-// The memory for which a proxy fence orders accesses.
+// The state space whose accesses a proxy fence orders.
 enum class ProxyFence : uint8_t { shared, global };
 
-// The vector clocks of all warps of a CTA or cluster, then the labels of the agents.
+// The vector clocks of all warps of a CTA or cluster, and the labels of the agents.
 class ClockTable {
  public:
-  // For each warp or agent, the last label whose accesses are known to have happened before. If a
-  // vector is empty, no accesses are known to have happened before.
+  // A vector clock: for each warp or agent, the last of its labels whose accesses have certainly
+  // happened. An empty vector means that no accesses have certainly happened.
   struct Known {
     std::vector<uint32_t> seen;
     std::array<std::vector<uint32_t>, 2> fenced;  // by ProxyFence
   };
   void begin(int ctas, int warps);
   int warps() const { return warps_; }  // of all CTAs
-  // Returns the agent that represents the wgmma products of a warp. commit_products() gives the
+  // Returns the agent that represents the wgmma products of a warp. commit_products() gives this
   // agent a new label after each group of products.
   int products_of(int warp) const { return warps_ + warp; }
   uint32_t commit_products(int warp);
@@ -57,10 +59,10 @@ class ClockTable {
   void forget(Known& k) const;
   Known& barrier(uint64_t number) { return barriers_[number]; }
   Known& place(uint64_t key) { return places_[key]; }
-  // The clocks of an mbarrier. The key of an mbarrier is its address in shared memory combined with
+  // The clocks of an mbarrier. The key of an mbarrier combines its address in shared memory with
   // the rank of its CTA.
   struct PhaseClock {
-    Known now, done;  // now: for arrivals in this phase; done: for all completed phases
+    Known now, done;  // clock of this phase's arrivals; clock of all completed phases
     int agent = 0;
   };
   PhaseClock& mbarrier(uint64_t key) { return mbarriers_[key]; }
@@ -71,21 +73,21 @@ class ClockTable {
   void join(std::vector<uint32_t>& to, const std::vector<uint32_t>& from) const;
   void join(Known& to, const Known& from) const;
 
-  int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: number of warps and agents so far
+  int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: number of warps and agents in use
   uint32_t last_ = 1;
-  std::array<bool, 2> fences_ = {};  // whether there was a fence of each ProxyFence kind
+  std::array<bool, 2> fences_ = {};  // by ProxyFence: whether a warp executed such a fence
   std::vector<uint32_t> own_;
   std::vector<Known> known_;  // by warp
   std::unordered_map<uint64_t, Known> barriers_, places_;
   std::unordered_map<uint64_t, PhaseClock> mbarriers_;
 };
 
-// The view that one CTA has of a ClockTable.
+// The clocks as one CTA of the cluster sees them: a ClockTable with the CTA's own warp numbers.
 class Clocks {
  public:
   Clocks(int warps, bool vector) : warps_(warps), vector_(vector) {}
   // `ctas` is the size of the cluster. The first CTA of the cluster creates the table `shared`.
-  // Pass nullptr if there is no cluster.
+  // Without a cluster, `shared` is nullptr.
   void begin(int ctas = 1, int rank = 0, std::shared_ptr<ClockTable>* shared = nullptr);
   bool vector() const { return vector_; }
   uint32_t label(int agent) const { return vector_ ? table_->label(first_ + agent) : label_; }
@@ -96,15 +98,15 @@ class Clocks {
   bool visible(ProxyFence kind, int warp, int other, uint32_t label) const {
     return label <= table_->fenced(kind, first_ + warp, first_ + other);
   }
-  // Returns the number by which this CTA refers to a warp or an agent of the CTA with this rank.
+  // Returns this CTA's number for a warp or an agent of the CTA with rank `rank`.
   int peer(size_t rank, int warp) const { return (int(rank) - rank_) * warps_ + warp; }
   int rank_of(int warp) const { return (first_ + warp) / warps_; }
   int first() const { return first_; }
   bool is_agent(int other) const {
     return vector_ ? first_ + other >= table_->warps() : other >= warps_;
   }
-  // products_of() returns the agent of a warp's products. warp_of_products() returns the warp of
-  // such an agent, or -1 for other agents.
+  // products_of() returns the agent of a warp's products. warp_of_products() returns the warp whose
+  // products an agent represents, or -1 for an agent of an mbarrier.
   int products_of(int warp) const { return table_->products_of(first_ + warp) - first_; }
   int warp_of_products(int agent) const;
   uint32_t commit_products(int warp) { return table_->commit_products(first_ + warp); }
@@ -135,18 +137,18 @@ class Clocks {
   void wait_mbarrier(int warp, uint64_t place) {
     table_->take(first_ + warp, table_->mbarrier(key(place)).done);
   }
-  // Returns whether the accesses of `other` with this label happened before the next access of some
-  // warp of this CTA.
+  // Returns whether the accesses of warp `other` with the label `label` happened before the next
+  // access of some warp of this CTA.
   bool any_ordered(int other, uint32_t label) const;
 
  private:
-  static constexpr int kRankShift = 40;  // above the bits of all addresses in shared memory
+  static constexpr int kRankShift = 40;  // higher than all bits of shared addresses
   uint64_t at(int barrier) const { return uint64_t(barrier) | uint64_t(rank_) << kRankShift; }
   uint64_t key(uint64_t place) const {
     return ~place == 0 ? place : place | uint64_t(rank_) << kRankShift;
   }
 
-  int warps_, rank_ = 0, first_ = 0;  // first_: index of this CTA's warp 0 in the table
+  int warps_, rank_ = 0, first_ = 0;  // first_: index of this CTA's warp 0 in table_
   bool vector_;
   uint32_t label_ = 1;
   std::shared_ptr<ClockTable> table_, own_table_;

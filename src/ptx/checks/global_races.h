@@ -4,11 +4,12 @@
 // Contract: an epoch is an id for the executions of one instruction by one warp between two
 // synchronisations. Each granule (checks/facts.h) of a writable buffer stores the epochs of its
 // last write and read. Accesses of earlier launches never conflict. The check treats two CTAs as
-// ordered if one CTA acquires after the other CTA has released, at any address. So it may miss a
-// race, but it never reports a race in a correct protocol. Volatile or acquiring loads and atomics
-// that return a value count as acquires. Fences at GPU scope and releasing atomics or stores count
-// as releases. A relaxed atomic or a volatile store alone does not order accesses of other CTAs,
-// but it orders the warps of its own CTA.
+// ordered if one CTA acquires after the other CTA has released, even if their addresses differ. The
+// race check may miss a race, but it never reports a race in a correct program. The check counts
+// volatile loads, acquiring loads and atomics that return a value as acquires. The check counts
+// fences at GPU scope, releasing atomics and releasing stores as releases. A relaxed atomic or a
+// volatile store alone does not order accesses of other CTAs, but it orders the warps of its own
+// CTA.
 //
 // Example: if (uint32_t bad = races.touch(access, shadow, base)) blame(races.other());
 #pragma once
@@ -27,8 +28,8 @@ namespace cutegen::ptx {
 struct Epoch {
   int64_t cta = 0;
   uint64_t low = 0;  // lowest address of the first execution
-  // Distance between the addresses of adjacent lanes. 0: not contiguous, or executed more than
-  // once.
+  // Distance between the addresses of adjacent lanes. 0: the distances differ, or the warp executed
+  // the instruction more than once.
   uint32_t stride = 0;
   int32_t pc = 0;
   uint32_t label = 0, segment = 0;
@@ -36,7 +37,7 @@ struct Epoch {
   Touch touch = Touch::read;
 };
 
-// The epochs of a launch. Each host thread reserves blocks of epochs.
+// The epochs of a launch, which the host threads reserve in blocks.
 class Epochs {
  public:
   static constexpr uint32_t kBlock = 1024, kMostBlocks = 4096;
@@ -58,8 +59,8 @@ class Epochs {
 class SyncTimes {
  public:
   uint64_t now() const { return time_.load(); }
-  void release(int64_t cta);  // ends a segment, but does not release it to other CTAs
-  void publish(int64_t cta);  // releases all ended segments to other CTAs
+  void release(int64_t cta);  // ends the CTA's segment, but does not release it to other CTAs
+  void publish(int64_t cta);  // releases all ended segments of the CTA to other CTAs
   bool released(int64_t cta, uint32_t segment, uint64_t until) const;
 
  private:
@@ -94,8 +95,8 @@ class GlobalRaces {
   void join() { ++stamp_; }
   // Orders the CTA's earlier writes before later accesses of its own warps.
   void release();
-  // Also releases these writes to other CTAs. Call publish() at a fence at GPU scope or a releasing
-  // access.
+  // Does what release() does, and also releases the CTA's writes to other CTAs. Call publish() at a
+  // fence at GPU scope or a releasing access.
   void publish();
   void acquire() { acquired_ = times_.now(); }
   // Records an access and returns the lanes that conflict with an earlier, unordered access.
@@ -123,7 +124,7 @@ class GlobalRaces {
   int64_t cta_ = 0;
   uint64_t stamp_ = 1, acquired_ = 0;
   uint32_t segment_ = 0, next_ = 0, left_ = 0;
-  bool plain_ = false;  // whether there was an ordinary access since the last release
+  bool plain_ = false;  // whether an ordinary access followed the last release
   std::vector<std::array<Cached, 16>> cache_;  // by warp
   Epoch other_;
 };

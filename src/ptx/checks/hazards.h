@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards: the race checks and the checks for undefined values of one CTA. LaunchHazards: the state
-// of these checks that the CTAs of a launch share.
+// Hazards: the race checks and the checks for undefined values of one CTA. LaunchHazards: the part
+// of the checks' state that all CTAs of a launch share.
 //
 // Contract: a CTA has a Hazards object if the launch checks for races or undefined values.
-// CtaChecks (ptx/units) uses this object before each access. LaunchHazards must outlive the CTAs.
+// CtaChecks (ptx/units) uses the Hazards object of a CTA before each memory access. LaunchHazards
+// must outlive the CTAs.
 //
 // Example: Hazards h(program, checks, launch, warps, shared_bytes); h.begin(cta);
 #pragma once
@@ -27,8 +28,8 @@ struct LaunchHazards {
   std::vector<BufferShadow>& shadows;
 };
 
-// Creates shadow memory for the buffers that the kernel can write. Returns nullptr if the checks
-// are off.
+// Creates shadow memory for the buffers that the kernel can write. Returns nullptr if the launch
+// checks neither races nor undefined values.
 std::unique_ptr<LaunchHazards> prepare_hazards(Memory::State& memory, const Program& program,
                                                const Checks& checks, int64_t block_threads,
                                                bool overlaps = false);
@@ -50,20 +51,19 @@ struct Hazards {
   // `kind` is Inst::sub of Op::fence.
   void fence(int warp, uint8_t kind);
 
-  // The last execution of a shared memory instruction by a warp. If the next execution has the same
-  // key (the first four fields), it accesses the same words. The check then skips words that were
-  // written, because a written word stays written.
+  // The last execution of a shared memory instruction by a warp. If a later execution has the same
+  // key, it accesses the same words, which the checks skip if all of these words were written.
   struct Seen {
     uint32_t low = 0, high = 0, bits = 0, second = 0;  // the key
     uint32_t lanes = 0;                                // 0: no execution yet
-    // Whether all words that the execution read had been written.
+    // Whether this execution read only words that the CTA had written.
     bool written = false;
   };
   Seen& seen(int warp, int32_t pc);
 
   LaunchHazards& launch;
   Clocks clocks;
-  uint32_t waited = 0;  // mask of the warps that have waited for the previous launch
+  uint32_t waited = 0;  // mask of warps that have waited for the previous launch
   // For each warp, one entry per numbered access (HazardFacts::access_index), and a last entry for
   // accesses without a number.
   std::vector<Seen> seen_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses the lanes of an access that a check must examine.
 //
-// Contract: if several lanes access the same bytes, the result may contain only one of these lanes.
+// Contract: if several lanes access the same bytes, distinct_lanes() may return only one of these
+// lanes.
 //
 // Example: for (uint32_t m = distinct_lanes(mask, summary, at); m; m &= m - 1) ...
 #pragma once

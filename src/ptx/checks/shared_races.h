@@ -2,12 +2,13 @@
 // SharedRaces: finds races in a CTA's shared memory.
 //
 // Contract: touch() records an access and returns the lanes that conflict with an earlier,
-// unordered access of another warp. party() then returns this earlier access. If every barrier is
-// for the whole CTA, each granule (checks/facts.h) stores two masks of warps: its readers and its
-// writers since the last barrier. Otherwise it stores the labels (clocks.h) of the last write and
-// of the last read by each warp. Clocks::peer() gives the numbers of warps in other CTAs of the
-// cluster. A granule stores only the last read by these warps. So the check may miss a race, but it
-// never reports a race that does not exist.
+// unordered access of another warp. After touch() has found a conflict, party() returns the earlier
+// access. If warps synchronise only by barriers for the whole CTA, each granule (checks/facts.h)
+// stores two masks of warps: its readers and its writers since the last barrier. If
+// HazardFacts::partial_order is true, each granule stores the labels (clocks.h) of the last write
+// and of the last read by each warp. Clocks::peer() gives the numbers of warps in other CTAs of the
+// cluster. A granule stores only the last read by warps of other CTAs. The check of shared memory
+// may miss a race, but it never reports a race that does not exist.
 //
 // Example: if (uint32_t bad = races.touch(Touch::read, w, pc, lanes, summary, at, 4)) ...
 #pragma once
@@ -23,43 +24,43 @@ class SharedRaces {
   void begin();
   // Call join() when all warps of the CTA have passed a barrier.
   void join();
-  // `lanes` is distinct_lanes() of the lanes that execute the access.
+  // `lanes` is the result of distinct_lanes() for the lanes that execute the access.
   uint32_t touch(Touch touch, int warp, int32_t pc, uint32_t lanes, const AddressSummary& s,
                  const uint64_t* at, uint32_t bytes);
 
-  // Like touch(), for a wgmma.mma_async that reads a chunk of 16 bytes for each lane.
+  // Does what touch() does, for a wgmma.mma_async that reads a chunk of 16 bytes per lane.
   uint32_t multiply(int warp, int32_t pc, uint32_t lanes, const uint64_t* at);
 
   struct Party {
     int warp = -1, lane = -1;  // lane -1: some lane of the warp
-    int32_t pc = -1;           // pc of the access; -1: no longer known
+    int32_t pc = -1;           // pc of the access; -1: the simulator has forgotten it
     bool wrote = false;
-    // A cp.async.bulk made the access. Then `warp` is the number of an agent (clocks.h).
+    // If a cp.async.bulk made the access, `warp` is the number of an agent (clocks.h).
     bool is_copy = false;
     int rank = -1;  // rank of the warp's CTA; -1: this CTA
   };
-  // Returns the unordered access of another warp to the bytes [at, at + bytes).
+  // Returns the access of another warp to the bytes [at, at + bytes) that races with `warp`.
   Party party(Touch touch, int warp, uint64_t at, uint32_t bytes) const;
 
-  // The next four functions are for bulk copies, and require vector clocks. may_copy() returns
-  // whether all earlier accesses are ordered before a copy that `warp` starts now. It records
-  // nothing.
+  // may_copy(), visible(), copied() and released() are for bulk copies, and require vector clocks.
+  // may_copy() returns whether all earlier accesses are ordered before a copy that `warp` starts
+  // now, and records nothing.
   bool may_copy(Touch touch, int warp, uint64_t from, uint64_t to) const;
   // Returns whether proxy fences make the last writes visible to a copy that `warp` starts.
   bool visible(int warp, uint64_t from, uint64_t to) const;
-  // Records that the copy at `pc` has written the bytes or reduced into them. `agent` is the agent
-  // of the mbarrier that counts the copy.
+  // Records that the bulk copy at `pc` has written the bytes or reduced into them. `agent` is the
+  // agent (clocks.h) of the mbarrier that counts the copy.
   void copied(Touch touch, int agent, int32_t pc, uint64_t from, uint64_t to);
-  // Records that a copy has read the bytes, and that `reader` (a warp or an agent) has waited for
-  // this copy.
+  // Records that a bulk copy has read the bytes, and that `reader` (a warp or an agent) has waited
+  // for this copy.
   void released(int reader, int32_t pc, uint64_t from, uint64_t to);
-  // Returns the lanes whose chunks are not visible to a wgmma.mma_async of `warp`. Writes by
-  // cp.async are visible without a proxy fence.
+  // Returns the lanes whose 16-byte chunks are not visible to a wgmma.mma_async of `warp`. Writes
+  // by cp.async are visible without a proxy fence.
   uint32_t hidden(int warp, const uint64_t* at) const;
-  // Records that a cp.async made a write that touch() has recorded.
+  // Records that a cp.async made the write that touch() has recorded.
   void by_async_copy(int warp, uint32_t lanes, const uint64_t* at, uint32_t bytes);
-  // Returns an access by another CTA that may happen after this CTA has ended. Its `warp` is -1 if
-  // there is no such access.
+  // Returns an access by another CTA that may happen after this CTA has ended. Party::warp is -1 if
+  // no such access exists.
   Party unfinished() const;
 
  private:
@@ -73,13 +74,13 @@ class SharedRaces {
   uint32_t simple(Touch touch, int warp, uint32_t lanes, const AddressSummary& s,
                   const uint64_t* at, uint32_t bytes);
   static constexpr size_t kKnown = 8;
-  // Caches which labels are ordered before one access, because most granules of an access have the
-  // same labels.
+  // Caches the labels that are ordered before an access, because most granules of one access have
+  // the same labels.
   struct Ordered {
     uint64_t cells[kKnown] = {};  // by writer; see place_of() in shared_races.cpp
     uint64_t peer = 0;
     size_t chunk = SIZE_MAX;  // the chunk whose product_reads_ are ordered
-    uint32_t* reads;  // labels up to this one are ordered; by warp, then by agent of products
+    uint32_t* reads;          // last ordered label, by warp, then by agent of products
   };
   Ordered none_ordered() const;
   bool clashes(Touch touch, int warp, size_t g, Ordered& known) const;
@@ -97,27 +98,27 @@ class SharedRaces {
   template <class F>
   void each_granule(uint64_t from, uint64_t to, F f) const;
 
-  // log2 of the bytes in a chunk, of the granules in a block
+  // log2 of the bytes in a chunk; log2 of the granules in a block
   static constexpr int kChunkShift = 4, kBlockShift = 6;
   const HazardFacts& facts_;
   const Clocks& clocks_;
   size_t warps_, granules_;
-  // The next vectors have one entry per granule. "Whole barriers" means that every barrier is for
-  // the whole CTA; "other barriers" is the opposite case. cells_ has writers << 32 | readers with
-  // whole barriers, and the label and warp of the last write with other barriers.
+  // For each granule, cells_ has writers << 32 | readers or, if HazardFacts::partial_order is true,
+  // the label and warp of the last write. The comments of the next members call this flag
+  // "partial".
   std::vector<uint64_t> cells_;
-  std::vector<uint32_t> atomics_;  // whole barriers: mask of warps
-  std::vector<uint32_t> reads_;    // other barriers: labels of reads by each warp
-  // Other barriers: for each block of granules, whether reads_ has entries for the block.
+  std::vector<uint32_t> atomics_;  // not partial: mask of the warps with atomics
+  std::vector<uint32_t> reads_;    // partial: labels of the reads by each warp
+  // If partial: for each block of granules, whether reads_ has entries for the block.
   std::vector<uint8_t> has_reads_;
-  // Other barriers: labels of reads by wgmma, for each 16-byte chunk and warp. May be empty.
+  // If partial: labels of reads by wgmma, for each 16-byte chunk and warp. May be empty.
   std::vector<uint32_t> product_reads_;
-  // Other barriers: the last read by a warp of another CTA. May be empty.
+  // If partial: for each granule, the last read by a warp of another CTA. May be empty.
   std::vector<uint64_t> peer_reads_;
   mutable std::vector<uint32_t> ordered_reads_;  // Ordered::reads
   std::vector<Trace> traces_;                    // one entry per warp and numbered access
-  std::vector<PeerTrace> peers_;                 // one entry per number in the ClockTable
-  size_t low_ = 0, high_ = 0;  // range of granules accessed since the last barrier
+  std::vector<PeerTrace> peers_;                 // one entry per warp or agent in the ClockTable
+  size_t low_ = 0, high_ = 0;  // range of granules that warps accessed since the last barrier
 };
 
 }  // namespace cutegen::ptx

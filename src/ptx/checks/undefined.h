@@ -2,10 +2,11 @@
 // Undefined: tracks undefined values from the load of an unwritten word to their use.
 //
 // Contract: a kernel may load an undefined value, for example if it loads the tail of a tile and
-// discards it. It is a fault if an address, a branch or an output depends on the value. Each word
-// of memory has a state of one byte: 0 never written, 1 written, 2 a copy of an undefined value.
-// following() becomes true when a CTA reads an undefined value for the first time. From then on,
-// every register has a mask of the lanes that depend on an undefined value.
+// discards it. If an address, a branch or an output depends on an undefined value, the kernel has a
+// fault. Each word of memory has a state of one byte: 0 never written, 1 written, 2 a copy of an
+// undefined value. following() becomes true when a CTA reads an undefined value for the first time.
+// While following() is true, every register has a mask of the lanes that depend on an undefined
+// value.
 //
 // Example: if (auto t = undefined.follow(step)) report(t->origin, t->what);
 #pragma once
@@ -29,12 +30,12 @@ class Undefined {
   Undefined(const Program& program, int warps, size_t shared_bytes, size_t local_bytes);
   void begin();
   bool following() const { return registers_.following(); }
-  // Call follow() before an instruction. It marks the instruction's results as defined or
-  // undefined, or returns the fault.
+  // Call follow() before an instruction, to mark the instruction's results as defined or undefined.
+  // follow() returns the instruction's fault, if it finds one.
   std::optional<Trouble> follow(const Step& s);
-  // Call clear() before a load. It marks the load's registers as defined.
+  // Call clear() before a load, to mark the load's registers as defined.
   void clear(const Step& s);
-  // Call load() before a load of unwritten words. It marks the load's registers as undefined.
+  // Call load() before a load of unwritten words, to mark the load's registers as undefined.
   void load(const Step& s, const uint8_t* state, const uint64_t* at, const Origin& origin);
 
   const UndefinedRegisters& registers() const { return registers_; }

@@ -26,7 +26,7 @@ class UndefinedMemory {
   // word, from address 0.
   static bool suspicious(const uint8_t* state, uint32_t lanes, const AddressSummary& sum,
                          const uint64_t* at, uint32_t bytes);
-  // Call store() before a store. `left` counts the words that are still unwritten.
+  // Call store() before a store. `left` counts the words that no store has written yet.
   static void store(const UndefinedStep& s, const UndefinedRegisters& values, uint8_t* state,
                     const AddressSummary& sum, const uint64_t* at, size_t* left);
 

@@ -3,7 +3,7 @@
 // the origin of this value.
 //
 // Contract: following() is false until the caller calls start(), or watch() finds that a warp reads
-// an unwritten register. Until then, no register has undefined lanes.
+// an unwritten register. While following() is false, no register has undefined lanes.
 //
 // Example: if (uint32_t lanes = registers.mask_of(warp, slot)) blame(registers.origin_of(warp,
 // slot));
@@ -20,7 +20,7 @@ struct Origin {
   int thread = 0;
   Space space = Space::generic;  // generic: a register
   uint64_t at = 0;               // offset
-  bool copied = false;           // whether the word is a copy of an undefined value
+  bool copied = false;           // the word is a copy of an undefined value
   int32_t buffer = -1;           // index of Memory::State::buffers
 };
 
@@ -30,8 +30,8 @@ struct UndefinedStep {
   const Inst& in;
   int32_t pc;
   int warp;
-  // `mask` has the lanes that execute the instruction. `current` also has the lanes that its guard
-  // disables.
+  // `mask` has the lanes that execute the instruction. `current` also has the lanes that the
+  // instruction's guard disables.
   uint32_t mask, current;
 };
 
@@ -42,7 +42,7 @@ class UndefinedRegisters {
   // Starts to track every register.
   void start();
   bool following() const { return following_; }
-  // Call watch() before each instruction, until following() is true. It tracks writes to registers
+  // Call watch() before each instruction until following() is true, to track writes to registers
   // that a kernel may read before it writes them.
   void watch(const UndefinedStep& s);
 
@@ -63,7 +63,7 @@ class UndefinedRegisters {
   std::vector<std::vector<uint32_t>> masks_;    // masks of lanes, by warp and register offset / 4
   std::vector<std::vector<uint16_t>> origins_;  // parallel to masks_
   std::vector<Origin> known_;
-  // same indices as masks_: unwritten lanes of zeroed registers
+  // unwritten lanes of the registers in Program::zeroed; indices as in masks_
   std::vector<std::vector<uint32_t>> unwritten_;
 };
 

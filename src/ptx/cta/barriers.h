@@ -2,8 +2,9 @@
 // Barriers: executes the 16 named barriers of a CTA (bar.sync, bar.arrive, bar.red).
 //
 // Contract: if a warp has to wait, arrive() sets its state to Warp::State::waiting, and sets its
-// `barrier` and `waits_at`. When the last warp arrives, all waiting warps can run again. A function
-// that returns false has reported a `Finding` (a fault of the kernel).
+// `barrier` and `waits_at`. When the last warp has arrived at a barrier, all warps that wait at the
+// barrier can run again. A function that returns false has reported a `Finding` (a fault of the
+// kernel).
 //
 // Example: if (!barriers.arrive(w, in, mask)) return false;
 #pragma once
@@ -18,13 +19,13 @@ class Barriers {
  public:
   explicit Barriers(CtaState& cta) : cta_(cta) {}
   void begin();
-  // Call this function when all lanes of the warp are at the barrier instruction `in`. The warp's
-  // pc moves behind the instruction, even if the warp has to wait.
+  // Call arrive() when all lanes of the warp are at the barrier instruction `in`. arrive() moves
+  // the warp's pc behind `in`, even if the warp has to wait.
   bool arrive(Warp& w, const Inst& in, uint32_t mask);
-  // Call this function when a warp has ended, because a barrier may now be complete.
+  // Call recheck() when a warp has ended, because a barrier may now be complete.
   bool recheck();
-  // Returns, for example, "at barrier 0, line 12 (bar.sync 0), which 64 of all 128 threads have
-  // reached"
+  // Returns text such as "at barrier 0, line 12 (bar.sync 0), which 64 of all 128 threads have
+  // reached".
   std::string describe(const Warp& waiting) const;
 
  private:
@@ -32,7 +33,7 @@ class Barriers {
     int waiting = 0;        // warps
     uint32_t arrived = 0;   // threads
     uint32_t expected = 0;  // 0: all threads that have not exited
-    // For bar.red: the numbers of true predicates and of threads that have arrived.
+    // For bar.red: the number of true predicates, and the number of threads that have arrived.
     uint32_t count = 0, votes = 0;
   };
   bool valid(const Warp& w, uint32_t id, uint32_t expected, int lane);

@@ -3,7 +3,8 @@
 //
 // Contract: the barrier obeys "barrier.cluster" of the PTX ISA. One host thread runs all CTAs of a
 // cluster. at() returns nullptr for a CTA that has ended. A phase of the barrier completes when
-// every thread that has not exited has arrived. Then complete() lets the waiting warps continue.
+// every thread that has not exited has arrived. When a phase completes, complete() lets the waiting
+// warps continue.
 //
 // Example: cluster.add(cta); seat(cta, warp).arrived |= mask; cluster.complete();
 #pragma once
@@ -19,12 +20,12 @@ namespace cutegen::ptx {
 
 struct CtaState;
 
-// The bits of a shared memory address from kRankShift on are 0 for the executing CTA's own memory.
-// Otherwise they are 1 plus the cluster rank of the CTA that has the memory. The lower bits are the
-// offset.
+// In a shared memory address, the bits below kRankShift are the offset, and the bits from
+// kRankShift on are 0 for the executing CTA's own memory, and 1 plus the cluster rank for another
+// CTA's memory.
 inline constexpr int kRankShift = 24;
 static_assert(kSharedOfCta == uint64_t{1} << kRankShift);
-// The race checks (`Clocks`) use this address for the barrier of the cluster.
+// The address by which the race checks (`Clocks`) refer to the barrier of the cluster.
 inline constexpr uint64_t kClusterPlace = ~uint64_t{0};
 
 inline constexpr int64_t kMostClusterCtas = 16;  // a kernel must opt in to more than 8 CTAs
@@ -33,11 +34,11 @@ class ClusterState {
  public:
   // The state of one warp at the cluster's barrier.
   struct Seat {
-    uint32_t arrived = 0;  // lanes that have arrived and not yet waited
-    uint64_t phase = 0;    // the phase in which they arrived
+    uint32_t arrived = 0;  // lanes that have arrived, but not yet waited
+    uint64_t phase = 0;    // the phase in which these lanes arrived
   };
   explicit ClusterState(int64_t number) : unit(number) {}
-  // Call add() in the order of the ranks.
+  // Adds the CTA with the next rank of the cluster.
   void add(CtaState& cta);
   size_t size() const { return ctas_.size(); }
   CtaState* at(size_t rank) const { return rank < ctas_.size() ? ctas_[rank] : nullptr; }
@@ -51,17 +52,17 @@ class ClusterState {
   void complete();
   // Returns whether a warp of any CTA in the cluster can run.
   bool can_go_on() const;
-  // `hopeless` means that no warp of the CTA can run, and that no wait at an mbarrier can end by
-  // itself.
+  // `hopeless` means that no warp of the CTA can run, and that no wait at an mbarrier can end
+  // without another CTA.
   void set_hopeless(size_t rank, bool hopeless) { hopeless_[rank] = hopeless; }
   // Returns whether another CTA of the cluster can still make progress.
   bool others_may_go_on(size_t rank) const;
-  // The numbers of threads that have arrived in this phase, and of threads that have not exited.
+  // arrived(): threads that have arrived in this phase; alive(): threads that have not exited.
   int64_t arrived() const { return count(true); }
   int64_t alive() const { return count(false); }
 
   const int64_t unit;  // index of the cluster in the grid
-  // For the race checks of all CTAs in the cluster. The first CTA creates this table.
+  // The clocks for the race checks of all CTAs in the cluster, which its first CTA creates.
   std::shared_ptr<ClockTable> clocks;
   CtaWork work;  // total work of the CTAs that have ended
 

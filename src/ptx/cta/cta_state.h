@@ -2,10 +2,10 @@
 // CtaState: the whole state of one CTA of a launch, which the classes that execute its instructions
 // share.
 //
-// Contract: CtaState has plain data, and the few functions that all these classes need. Each of
-// them (ptx/units/, WarpScheduler, Barriers) refers to one CtaState and may change it. Only one
-// host thread at a time runs a CTA. After report(), or if `status` is not `ok`, the CTA must not
-// continue.
+// Contract: CtaState has plain data, and the few functions that all these classes need. Each class
+// that executes instructions (ptx/units/, WarpScheduler, Barriers) refers to one CtaState and may
+// change it. Only one host thread at a time runs a CTA. After report(), or if `status` is not `ok`,
+// the CTA must not continue.
 //
 // Example: CtaState cta(job); cta.begin(linear, counting);
 //          cta.report(warp, lane, {.kind = "trap"});
@@ -43,26 +43,26 @@ struct MbarrierWait {
 
 struct CtaState {
   explicit CtaState(Job& launch);
-  // Returns the bytes of host memory that one CTA needs.
+  // Returns how many bytes of host memory the simulation of one CTA needs.
   static int64_t bytes(const Job& job);
   // The CTAs that one host thread runs may share one `counter` object.
   void begin(int64_t index, Counting& counter, std::shared_ptr<ClusterState> of = nullptr);
 
-  // Ends the CTA with a fault of the kernel (`Finding`). The finding names `lane` of `w` and the
-  // warp's current instruction.
+  // Ends the CTA with a fault of the kernel (`Finding`). The finding names lane `lane` of the warp
+  // `w` and the warp's current instruction.
   void report(const Warp& w, int lane, Finding found);
   // Adds the instruction, CTA and thread to a finding, and returns it without reporting it.
   Finding located(const Warp& w, int lane, Finding found) const;
-  // Returns, for example, "line 12 (bar.sync 1, 64)".
+  // Returns text such as "line 12 (bar.sync 1, 64)".
   std::string place(int32_t pc) const;
-  // Returns the grid index of the CTA with this rank in the cluster. -1: this CTA.
+  // Returns the grid index of the CTA with this rank in the cluster; -1 means this CTA.
   std::array<int64_t, 3> place_of(int rank_in_cluster) const;
   Finding::Party party(int32_t pc, int thread, const std::array<int64_t, 3>& of) const;
 
   uint64_t executed() const;                 // warp instructions so far
-  uint32_t threads_of(const Warp& w) const;  // the lanes of the warp at its start
-  // Returns the `Chain`, which models the time of one warp, if it follows this warp; otherwise
-  // nullptr.
+  uint32_t threads_of(const Warp& w) const;  // mask of the lanes with which the warp starts
+  // Returns the launch's `Chain` (the model of one warp's time) if the Chain models warp `w`,
+  // otherwise nullptr.
   Chain* chain_of(const Warp& w) const {
     return linear == job.traced && w.index == 0 ? job.chain.get() : nullptr;
   }
@@ -79,7 +79,7 @@ struct CtaState {
   BulkCopies bulk;
   SharedGuard guard;
   std::unique_ptr<WgmmaState> wgmma;  // nullptr if the program has no wgmma
-  std::unique_ptr<Hazards> hazards;   // nullptr if the checks are off
+  std::unique_ptr<Hazards> hazards;   // nullptr: no race or undefined checks
   const bool races;                   // whether the race checks are on
 
   std::shared_ptr<ClusterState> cluster;  // nullptr without clusters
@@ -92,9 +92,9 @@ struct CtaState {
   CtaWork work;
   LaunchStatus status = LaunchStatus::ok;
   Finding finding;  // valid if the status is LaunchStatus::finding
-  // A finding that the CTA reports when it ends, unless it also has a race.
+  // A finding that the CTA reports when it ends, unless the CTA also has a race.
   std::optional<Finding> pending;
-  std::string reason;  // why the launch ends, if the status is not `finding`
+  std::string reason;  // why the launch ended, if not by a `finding`
 };
 
 }  // namespace cutegen::ptx

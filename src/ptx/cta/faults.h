@@ -2,8 +2,8 @@
 // Reports memory accesses at which a GPU would fault: out of bounds, misaligned, read-only, null.
 //
 // Contract: the `Finding` names the first faulty lane and the reason. `space` is the state space
-// that the instruction names. If the instruction uses generic addresses, it is the space that
-// contains them.
+// that the instruction names or, if the instruction uses generic addresses, the state space that
+// contains these addresses.
 //
 // Example: if (end > shared.size()) report_fault(cta, access, Space::shared);
 #pragma once

@@ -3,7 +3,7 @@
 // (ptx/ops/shared_guard.h).
 //
 // Contract: call check_guard() before an access to shared memory if SharedGuard::any() returns
-// true. It returns false if it has reported a `Finding` (a fault of the kernel).
+// true. check_guard() returns false if it has reported a `Finding` (a fault of the kernel).
 //
 // Example: if (cta.guard.any() && !check_guard(cta, cta, access)) return false;
 #pragma once

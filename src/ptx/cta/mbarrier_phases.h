@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // MbarrierPhases: applies arrivals of threads and copies to an mbarrier of any CTA in the cluster.
 //
-// Contract: when a phase completes, the warps that wait for it can run again. For the race checks,
-// accesses before the arrivals then happened before later accesses of these warps
-// (ptx/checks/clocks.h). `owner` is the CTA whose shared memory contains the mbarrier. A function
-// that returns false or nullptr has reported a `Finding` (a fault of the kernel) for this CTA at
-// the warp's current instruction.
+// Contract: when a phase of an mbarrier completes, the warps that wait for the phase can run again.
+// For the race checks, accesses that a thread made before its arrival happened before later
+// accesses of the warps that waited (ptx/checks/clocks.h). `owner` is the CTA whose shared memory
+// contains the mbarrier. A function that returns false or nullptr has reported a `Finding` (a fault
+// of the kernel) for this CTA at the warp's current instruction.
 //
 // Example: if (!phases.complete(w, lane, cta, at, bytes)) return false;
 #pragma once
@@ -26,8 +26,8 @@ class MbarrierPhases {
   bool valid_address(Warp& w, uint32_t mask, const AddressSummary& sum, const uint64_t* at);
   // Checks that an initialised mbarrier is at the address.
   bool live(const Warp& w, int lane, const CtaState& owner, uint64_t at);
-  // Checks the mbarrier of a bulk copy. Calls valid_address() and live(), and checks that the async
-  // proxy sees the initialised mbarrier.
+  // Checks the mbarrier of a bulk copy: calls valid_address() and live(), and checks that the
+  // initialised mbarrier is visible to the async proxy.
   bool ready(Warp& w, int lane, const CtaState& owner, uint64_t at);
   // Call complete() when a copy has delivered `bytes` bytes.
   bool complete(const Warp& w, int lane, CtaState& owner, uint64_t at, int64_t bytes);

@@ -3,8 +3,8 @@
 // registers from it.
 //
 // Contract: see "setmaxnreg" in the PTX ISA. If a warp requests more registers than the pool has,
-// it waits until other warps release registers. At the start, each thread has .maxnreg registers,
-// or an equal share of the register file.
+// it waits until other warps release registers. When a CTA begins, each thread has .maxnreg
+// registers or, without .maxnreg, an equal share of the register file.
 //
 // Example: set_registers(cta, w, in); if (w.state == Warp::State::waiting) ...
 #pragma once

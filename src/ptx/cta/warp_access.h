@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // WarpAccess: one memory access by lanes of a warp, with the lanes' addresses.
 //
-// Contract: `at` has 32 entries, which are valid for the lanes in `mask`. `sum` summarises these
-// entries. Addresses are offsets in their state space. For global memory, they are the addresses
-// that the kernel uses.
+// Contract: `at` has 32 entries, which are valid for the lanes in `mask`. `sum` summarises the
+// valid entries of `at`. The addresses are offsets in their state space, except that addresses in
+// global memory are the addresses that the kernel uses.
 //
 // Example: WarpAccess a{w, in, mask, addresses(...), at}; checks.shared(a);
 #pragma once

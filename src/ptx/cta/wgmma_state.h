@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // WgmmaState: records which registers and shared memory the unfinished wgmma instructions of a CTA
-// use, and how far each warp has come.
+// use, and which wgmma instructions each warp has executed.
 //
-// Contract: a product is one wgmma.mma_async. Each commit of a warp forms a group of the warp's
-// products since its last commit. A wait completes groups. While a product is unfinished, `uses`
-// lists the registers that it uses, and `reads` the shared memory that it reads. `WarpgroupSteps`
-// checks that the four warps of a warpgroup execute the same sequence of wgmma instructions.
+// Contract: a product is one wgmma.mma_async. Each wgmma.commit_group of a warp forms a group of
+// the warp's products since its last commit. wgmma.wait_group completes groups. For each unfinished
+// product, `uses` has the registers that the product uses, and `reads` has the shared memory that
+// it reads. `WarpgroupSteps` checks that the four warps of a warpgroup execute the same sequence of
+// wgmma instructions.
 //
 // Example: if (state.pending(warp, slot)) report();
 #pragma once
@@ -29,7 +30,7 @@ class WarpgroupSteps {
     bool operator==(const Step&) const = default;
   };
   // Records that `warp` executes `step`. If another warp has executed a different step at this
-  // point, returns that step; otherwise nullptr.
+  // position of the sequence, returns that step; otherwise nullptr.
   const Step* execute(int warp, const Step& step);
   // Returns the next step of `warp` if another warp has already executed it; otherwise nullptr.
   const Step* missed(int warp) const;
@@ -46,14 +47,14 @@ class WarpgroupSteps {
 };
 
 struct WgmmaState {
-  // How wgmma instructions use one register.
+  // How the wgmma instructions of a warp use one register.
   struct Use {
     uint32_t group = 0;  // group of the latest product that uses the register; 0: no product
-    // 1 plus the number of fences before the last write to the register. 0: never written.
+    // 1 plus the number of wgmma.fence before the last write to the register; 0 if never written.
     uint32_t written = 0;
-    uint32_t fences = 0;    // number of fences before the latest product
+    uint32_t fences = 0;    // number of wgmma.fence before the latest product
     int32_t pc = -1;        // pc of the latest product
-    bool fragment = false;  // whether it holds elements of A, not of D
+    bool fragment = false;  // the register holds elements of A, not of D
   };
   struct Order {  // of a warp
     uint32_t fences = 0, committed = 0, completed = 0;
@@ -61,7 +62,7 @@ struct WgmmaState {
     bool waits = false;     // whether the warp waits for the other warps of its warpgroup
     // For the race checks: labels of the warp's unfinished groups (Clocks::commit_products).
     std::deque<uint32_t> labels;
-    int64_t registers = 0;  // current number of registers per thread (setmaxnreg)
+    int64_t registers = 0;  // current registers per thread (setmaxnreg)
   };
   // A product that may still read shared memory.
   struct Read {
@@ -79,7 +80,7 @@ struct WgmmaState {
   bool pending(int warp, int32_t slot) {
     return use(warp, slot).group > orders[size_t(warp)].completed;
   }
-  // Completes all groups of the warp except the latest `left` groups.
+  // Completes all groups of the warp except its latest `left` groups.
   void complete(int warp, int64_t left);
   // Returns an unfinished product that reads some of the bytes [from, to), or nullptr.
   const Read* reader(uint64_t from, uint64_t to) const;

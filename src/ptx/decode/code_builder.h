@@ -3,7 +3,7 @@
 // slots in its register file.
 //
 // Contract: begin() sets the current statement. emit() adds an instruction with the guard and the
-// line of this statement. wrong() returns a user error that names this statement.
+// line of the current statement. wrong() returns a user error that names the current statement.
 //
 // Example: code.begin(s, guard); code.emit(in, {in.a}, {in.d});
 #pragma once
@@ -19,8 +19,8 @@
 
 namespace cutegen::ptx {
 
-// The place of an operand in a warp's register file. The operand is a register, an immediate or a
-// special register.
+// The place of an operand (a register, an immediate or a special register) in a warp's register
+// file.
 struct Slot {
   int32_t offset = -1;
   int size = 0;  // bytes per lane; 0: predicate
@@ -38,7 +38,7 @@ class CodeBuilder {
   const Guard& guard() const { return guard_; }
 
   Inst& emit(Inst in, std::vector<int32_t> reads, std::vector<int32_t> writes);
-  // Emits an arithmetic instruction by its name in the table of forms (forms.h), without flags.
+  // Emits the arithmetic instruction `form` of the table of forms (forms.h), without flags (ftz).
   Result<void> simple(const std::string& form, Slot d, const std::vector<Slot>& sources,
                       int64_t imm = 0);
   // Emits an instruction that ends the launch as `unsupported` when a warp executes it.
@@ -55,11 +55,11 @@ class CodeBuilder {
   Slot carry();
   // Returns scratch registers for one instruction: five words per lane.
   const int32_t* scratch();
-  // Stores a list in the program, so that Inst::list can point to it.
+  // Stores a list in the program, so that Inst::list can point to the list.
   const int32_t* keep(std::vector<int32_t> list);
   int64_t used() const { return used_; }
-  // Runs analyze_liveness() and mark_patterns(), and returns the Program. After that, the builder
-  // is empty.
+  // Runs analyze_liveness(), mark_patterns() and mark_wgmma_registers(), and returns the Program.
+  // finish() leaves the builder empty.
   Program finish();
 
   tl::unexpected<Error> wrong(const std::string& message) const;

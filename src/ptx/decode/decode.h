@@ -2,8 +2,8 @@
 // Decodes a parsed PTX function into a `Program`, which the simulator can run.
 //
 // Contract: an unknown variant of an opcode becomes an instruction that ends the launch as
-// `unsupported` when a warp executes it. An undeclared name or an operand of the wrong size gives a
-// user error.
+// `unsupported` when a warp executes it. For an undeclared name or an operand of the wrong size,
+// decode() returns a user error.
 //
 // Example: CG_TRY(Program p, decode(module, function));
 #pragma once

@@ -2,8 +2,8 @@
 // Decoder: decodes an entry statement by statement, and inlines the functions that it calls.
 //
 // Contract: call run() at most once. decode_call() inlines a function: it replaces the current
-// `Frame` (the state of the function being decoded), decodes the body, and restores the frame of
-// the caller.
+// `Frame` (the state of the function that the decoder decodes), decodes the body, and restores the
+// caller's frame.
 //
 // Example: CG_TRY(Program p, Decoder(module, function).run());
 #pragma once

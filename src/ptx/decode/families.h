@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decoders of the opcodes. Each decoder handles related opcodes and turns one statement into
-// instructions.
+// The decoders of the PTX opcodes. Each decoder handles related opcodes and turns one statement
+// into simulator instructions (Inst).
 //
 // Contract: `m` is the opcode of the statement `s`, split at its dots. If a decoder does not know a
-// variant of an opcode, it emits an `unsupported` instruction (CodeBuilder::unsupported). A wrong
-// operand gives a user error.
+// variant of an opcode, it emits an `unsupported` instruction (CodeBuilder::unsupported). For a
+// wrong operand, a decoder returns a user error.
 //
 // Example: CG_CHECK(decode_vote(ops, s, m));
 #pragma once
@@ -43,22 +43,22 @@ Family decode_deposit;        // st.async, red.async
 Family decode_shuffle, decode_vote, decode_collective, decode_barrier;
 Family decode_control;
 
-// Several decoders use the next functions. decode_form() decodes a statement as the arithmetic form
-// `name` (forms.h), without flags.
+// decode_form() decodes a statement as the arithmetic form `name` (forms.h), without flags such as
+// ftz.
 Result<void> decode_form(Operands& ops, const Statement& s, const std::string& name);
-// Emits the comparison d = (a `name` b). If `with` is not null, combines the result with this
-// predicate. Also writes the complement to `e`, unless the offset of `e` is -1.
+// Emits the comparison d = (a `name` b). If `with` is not null, combines the result with the
+// predicate `with`. Writes the result's complement to `e`, unless the offset of `e` is -1.
 Result<void> emit_compare(Operands& ops, const std::string& name, int combine, const Operand* with,
                           Slot a, Slot b, Slot d, Slot e);
-// Appends to `into` the slots of the `n` registers of a matrix fragment. Each register has `size`
-// bytes.
+// Appends to `into` the register file places of the `n` registers of a matrix fragment, with `size`
+// bytes per register.
 Result<void> decode_fragment(Operands& ops, const Operand& o, size_t n, int size,
                              bool is_destination, std::vector<int32_t>& into);
-// Maps "s32" to "b32" and so on. Instructions that only move bits have one form for all types of a
-// size.
+// Maps "s32" to "b32" and so on, because instructions that only move bits have one form for all
+// types of a size.
 std::string bits_type(std::string_view type);
-// Returns the bytes per lane of an operand with this letter in a signature (forms.h), or 0 for a
-// predicate.
+// Returns the bytes per lane of an operand that has the letter `letter` in a signature (forms.h),
+// or 0 for a predicate.
 int operand_size(char letter);
 
 }  // namespace cutegen::ptx

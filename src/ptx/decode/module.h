@@ -12,14 +12,14 @@
 namespace cutegen::ptx {
 
 struct Module::State {
-  std::string text;  // `parsed` points into this text
+  std::string text;  // the text into which `parsed` points
   uint64_t id = 0;   // unique in this process
   ParsedModule parsed;
   std::vector<Entry> entries;
   std::vector<Program> programs;
 };
 
-// Returns the initial bytes of a variable. Bytes without an initializer are zero.
+// Returns the initial bytes of a variable, with zeros for bytes without an initializer.
 Result<std::vector<std::byte>> initial_bytes(const Variable& variable);
 
 }  // namespace cutegen::ptx

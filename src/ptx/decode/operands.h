@@ -2,7 +2,8 @@
 // Operands: maps the operands of a function's statements to places in the register file (`Slot`).
 //
 // Contract: Operands searches for a name in the scopes of `frame` that contain the current
-// statement of `code`, then in the module. An operand of the wrong size or form gives a user error.
+// statement of `code`, then in the module. For an operand of the wrong size or form, a function of
+// Operands returns a user error.
 //
 // Example: CG_TRY(Slot a, ops.source(s.operands[1], 4, "u32"));
 #pragma once
@@ -16,7 +17,8 @@
 
 namespace cutegen::ptx {
 
-// The state of the function that is being decoded: the entry, or a function inlined at a call.
+// The state of the function that the decoder decodes: the entry, or a function that it inlines at a
+// call.
 struct Frame {
   const Function* f = nullptr;
   int depth = 0;  // 0: the entry
@@ -24,7 +26,7 @@ struct Frame {
   std::map<const Variable*, int64_t> places;  // offsets of local and parameter variables
   // Offsets in local memory of the parameters of an inlined function.
   std::map<std::string_view, int64_t> parameters;
-  std::vector<int32_t> first;  // by statement: index of its first instruction
+  std::vector<int32_t> first;  // by statement: index of its first Inst
   std::vector<std::pair<size_t, std::pair<int, std::string_view>>> branches;  // code, scope, label
   std::vector<size_t> returns;  // branches to the end of the inlined function
 };

@@ -69,7 +69,7 @@ struct ConstantSlot {
   int32_t offset = 0;
   uint8_t size = 0;  // bytes per lane; 0: a predicate
   uint64_t bits = 0;
-  int32_t variable = -1;  // if not -1, the simulator adds the address of this variable
+  int32_t variable = -1;  // variable whose address the simulator adds; -1: none
 };
 struct SpecialSlot {
   int32_t offset = 0;
@@ -95,12 +95,12 @@ struct Program {
   std::vector<ConstantSlot> constants;
   std::vector<SpecialSlot> specials;
   std::vector<SlotRange> registers;  // registers of the kernel, sorted by offset
-  std::vector<SlotRange> zeroed;     // registers that may be read before they are written
-  bool watch_zeroed = false;         // whether Inst::watched is set for accesses to `zeroed`
+  std::vector<SlotRange> zeroed;     // registers that the kernel may read before it writes them
+  bool watch_zeroed = false;         // Inst::watched marks accesses to `zeroed`
   std::vector<std::vector<int32_t>> tables;  // branch targets of brx.idx
   std::vector<std::string> messages;         // messages of unsupported instructions
-  std::vector<WgmmaOp> wgmmas;  // Inst::target of a wgmma.mma_async is an index into this vector
-  // Inst::list points into one of these lists
+  std::vector<WgmmaOp> wgmmas;               // a wgmma's Inst::target is an index into `wgmmas`
+  // the lists to which Inst::list points
   std::vector<std::shared_ptr<const std::vector<int32_t>>> lists;
   // An instruction reads the registers effects[begin, writes), and writes effects[writes, end).
   struct EffectRange {
@@ -109,7 +109,7 @@ struct Program {
   std::vector<int32_t> effects;
   std::vector<EffectRange> effect_of;  // by pc
   std::vector<ParamSlot> params;
-  std::vector<int32_t> variables;  // indices of the module's variables that the kernel uses
+  std::vector<int32_t> variables;  // indices of the module variables that the kernel uses
   int64_t param_bytes = 0, register_bytes = 0, static_shared = 0, dynamic_shared_at = 0,
           local_bytes = 0;
   int64_t max_block[3] = {0, 0, 0};

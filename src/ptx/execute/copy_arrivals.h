@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CopyArrivals: performs the mbarrier arrivals of completed copies. The copies are bulk copies, and
-// cp.async followed by cp.async.mbarrier.arrive.
+// CopyArrivals: performs the mbarrier arrivals of completed copies. The copies are bulk copies and
+// cp.async copies before a cp.async.mbarrier.arrive.
 //
-// Contract: deliver() completes copies that the mbarriers of the waiting lanes count, until the
+// Contract: deliver() completes copies for which the waiting lanes' mbarriers wait, until the
 // phases of these mbarriers complete. A function that returns false has reported a `Finding` (a
 // fault of the kernel).
 //

@@ -3,7 +3,8 @@
 // alternately.
 //
 // Contract: turn() runs each runnable warp for a limited number of instructions. If turn() returns
-// `ended`, begin() may start another CTA. If it returns `failed`, do not use the object again.
+// `ended`, begin() may start another CTA. After turn() has returned `failed`, do not use the object
+// again.
 //
 // Example: Cta cta(job); cta.begin(index, counting); while (cta.turn() == Cta::Turn::going) {}
 #pragma once
@@ -29,7 +30,7 @@ class Cta {
   Turn turn();
   // Ends the launch with a fault of the kernel (`Finding`): all `resident` CTAs poll memory.
   void fail_spinning(int64_t resident) { scheduler_.fail_spinning(resident); }
-  // Returns whether some warp can run. If not, all warps wait for other CTAs of the cluster.
+  // Returns whether some warp can run, so that not all warps wait for other CTAs of the cluster.
   bool polls() const;
   const CtaState& state() const { return state_; }
 
@@ -38,8 +39,8 @@ class Cta {
   bool run_warps(bool& any, bool& all_spin);
   bool run_warp(Warp& w, bool& all_spin);
   bool within_limits();
-  // Ends the waits at mbarriers although their phases are not complete. Returns false if still no
-  // warp can run.
+  // Ends the waits at mbarriers although their phases are not complete, and returns whether some
+  // warp can run after that.
   bool end_waits();
   Turn finish();
   void leave_cluster();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interpreter: executes the instructions of a warp. It passes each instruction to the class that
-// implements it.
+// Interpreter: executes the instructions of a warp. The interpreter passes each instruction to the
+// class that implements it.
 //
-// Contract: run() returns when the warp has to wait, has ended, yields, or fails. If it returns
+// Contract: run() returns when the warp has to wait, has ended, yields, or fails. If run() returns
 // `failed`, CtaState::status says why.
 //
 // Example: while (interpreter.run(w) == Interpreter::Step::yield) {}
@@ -40,13 +40,13 @@ class Interpreter {
         mbarriers_(cta, scheduler, phases_, bulk_, async_),
         collectives_(cta, scheduler) {}
   Step run(Warp& w);
-  // Call it when a warp has ended. False: a `Finding`, because other warps still execute wgmma.
+  // Call ended() when a warp has ended. Returns false if other warps still execute wgmma.
   bool ended(const Warp& w) { return wgmma_.ended(w); }
-  // Call it when all warps have ended. Completes the copies in flight. False: a `Finding`.
+  // Call drain() when all warps have ended, to complete the copies in flight. False: a `Finding`.
   bool drain();
 
  private:
-  // These functions return false if the CTA must not continue, for example after a `Finding`.
+  // execute() and barrier() return false if the CTA must not continue, as after a `Finding`.
   bool execute(Warp& w, const Inst& in, uint32_t mask);
   bool barrier(Warp& w, const Inst& in, uint32_t mask);
   void fence(Warp& w, const Inst& in, uint32_t mask);

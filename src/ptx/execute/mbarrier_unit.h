@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // MbarrierUnit: executes mbarrier instructions, and suspends warps that wait at an mbarrier.
 //
-// Contract: a try_wait suspends its lanes if the phase is not complete. As the ISA allows, it may
-// instead return false if other lanes of the warp can run, or if Job::order is not `in_order`. If
-// all lanes of a warp wait, the state of the warp is Warp::State::waiting and its `barrier` is
-// kAtMbarrier until the phase completes. WarpScheduler::time_out_waits() ends all waits; each
-// try_wait then returns false. A function that returns false has reported a `Finding` (a fault of
-// the kernel).
+// Contract: a try_wait suspends its lanes if the phase is not complete. If other lanes of the warp
+// can run, or if Job::order is not `in_order`, a try_wait may instead return false, as the ISA
+// allows. If all lanes of a warp wait at an mbarrier, the warp's state is Warp::State::waiting and
+// its `barrier` is kAtMbarrier until the phase completes. WarpScheduler::time_out_waits() ends all
+// waits, and each of their try_wait instructions returns false. A function that returns false has
+// reported a `Finding` (a fault of the kernel).
 //
 // Example: if (mbarriers.execute(w, in, mask) == MbarrierUnit::Next::failed) return false;
 #pragma once
@@ -33,7 +33,7 @@ class MbarrierUnit {
   Next execute(Warp& w, const Inst& in, uint32_t mask);
 
  private:
-  // For each lane, the CTA that has the mbarrier, and the offset of the mbarrier in shared memory.
+  // For each lane, the CTA that has the mbarrier, and the mbarrier's offset in its shared memory.
   struct Places {
     CtaState* owner[32];
     uint64_t at[32];
@@ -43,7 +43,7 @@ class MbarrierUnit {
   bool change(Warp& w, const Inst& in, int lane, CtaState& owner, uint64_t at);
   bool arrive(Warp& w, const Inst& in, int lane, CtaState& owner, uint64_t at);
   Next wait(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
-  // Returns the lanes whose phase is complete, or nullopt if it has reported a `Finding`.
+  // Returns the lanes whose phase is complete, or nullopt if passed() reported a `Finding`.
   std::optional<uint32_t> passed(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
   Next suspend(Warp& w, const Inst& in, uint32_t mask, uint32_t done, const uint64_t* at);
 

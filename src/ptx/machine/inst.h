@@ -2,11 +2,11 @@
 // Inst: one decoded PTX instruction. The header also defines the address map of the simulated GPU.
 //
 // Contract: this header has plain data and no inline functions. The build compiles the instruction
-// handlers (ptx/handlers) once for each x86-64 level. They include only headers like this one,
-// because inline functions compiled with different flags would violate the one-definition rule.
-// Operands are byte offsets into a warp's register file. A register takes 32 adjacent values, one
-// per lane; a predicate is one 32-bit mask. The register file also holds immediates and special
-// registers.
+// handlers (ptx/handlers) once for each x86-64 level. The handlers include only headers without
+// inline functions, because inline functions compiled with different flags would violate the
+// one-definition rule. Operands are byte offsets into a warp's register file. A register takes 32
+// adjacent values, one per lane; a predicate is one 32-bit mask. The register file also holds
+// immediates and special registers.
 //
 // Example: in.full(warp_registers, in, ~0u);
 #pragma once
@@ -38,8 +38,8 @@ enum class Op : uint8_t {
   assert_fail,
   clock,
   matrix,        // mma, movmatrix: Inst::masked executes all 32 lanes
-  load_matrix,   // loads rows from shared memory; Inst::masked distributes them
-  store_matrix,  // Inst::masked gathers rows, then stores them to shared memory
+  load_matrix,   // ldmatrix: loads rows, which Inst::masked distributes to lanes
+  store_matrix,  // stmatrix: stores the rows that Inst::masked has gathered from lanes
   async_copy,
   async_commit,
   async_wait,
@@ -53,7 +53,7 @@ enum class Op : uint8_t {
   unsupported
 };
 
-// The counters group instructions by these kinds.
+// The kinds of instructions that the counters distinguish.
 enum class Kind : uint8_t {
   move,
   integer,
@@ -114,16 +114,16 @@ struct Inst {
   uint8_t vec = 1;
   bool sign = false;              // sign-extend a load
   bool wide_address = true;       // the address register has 64 bits
-  bool constant_address = false;  // all lanes use one address, which the decoder knows
+  bool constant_address = false;  // all lanes use one address, which the decoder computes
   bool guard_negated = false;
   bool ordered = false;   // whether the access is volatile, relaxed, acquire or release
-  bool releases = false;  // whether it is a release at a wider scope than .cta
-  // Whether this is an atomic with which CTAs may take tiles from a counter
+  bool releases = false;  // it is a release at a wider scope than .cta
+  // Whether the instruction is an atomic with which CTAs may take tiles from a counter
   // (ptx/decode/patterns.h).
   bool pulls = false;
-  // Whether it uses a register of a wgmma, or a register that may be read before it is written.
+  // The instruction uses a register of a wgmma, or one that the kernel may read before writing it.
   bool watched = false;
-  bool aligned = false;  // whether all lanes of the warp must arrive at this barrier together
+  bool aligned = false;  // all lanes of the warp must arrive at the barrier together
 };
 
 // Values of Inst::sub for float operations: rounding mode and flags.
@@ -137,20 +137,20 @@ inline constexpr uint8_t kNoFence = 0, kFenceGpu = 1, kFenceCta = 2, kDependency
     kFenceProxyShared = 6, kFenceProxyGlobal = 7,      // for one space
     kFenceMbarrierInit = 8;                            // fence.mbarrier_init
 
-// The map of generic addresses. Global memory begins at kGlobalBase. The windows at lower addresses
-// map the other state spaces.
+// The map of generic addresses. Global memory begins at kGlobalBase. Address windows below
+// kGlobalBase map the other state spaces.
 inline constexpr uint64_t kSharedWindow = 0x0100000000, kLocalWindow = 0x0200000000,
                           kParamWindow = 0x0300000000, kWindowBytes = 0x0100000000,
                           kGlobalBase = 0x1000000000;
-// The shared window is an array of ranges of this size. The first range is the executing CTA's own
-// memory. Range r + 1 is the memory of the CTA with cluster rank r.
+// The window of shared memory is an array of ranges of kSharedOfCta bytes: range 0 is the executing
+// CTA's own memory, and range r + 1 is the memory of the CTA with cluster rank r.
 inline constexpr uint64_t kSharedOfCta = uint64_t{1} << 24;
 
-// A summary of the addresses that the lanes of a warp access.
+// A summary of the addresses that the active lanes of a warp access.
 struct AddressSummary {
   uint64_t low = 0, high = 0;  // lowest and highest address of the active lanes
-  // The bitwise OR of all addresses. If `contiguous` is set, it may combine only enough addresses
-  // to find the alignment.
+  // The bitwise OR of all addresses. If `contiguous` is set, `bits` may combine only enough
+  // addresses to find the alignment.
   uint64_t bits = 0;
   bool contiguous = false;  // all 32 lanes are active and access adjacent elements in order
   bool uniform = false;     // all active lanes have the same address

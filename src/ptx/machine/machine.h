@@ -2,11 +2,11 @@
 // The interface of the PTX simulator: memory, parsed modules, launches.
 //
 // Contract: Module::parse is safe on hostile text. An unknown directive is an `unsupported` error;
-// an unknown opcode ends the launch with LaunchStatus::unsupported when a warp executes it. So code
-// that the simulator does not support never produces a wrong result. `Memory` places each buffer at
-// a deterministic 256-byte aligned address between unmapped addresses. launch() runs CTAs on
-// `threads` host threads. It stops when it finds a fault of the kernel (`Finding`), when the
-// instruction budget is spent, or when the Context ends.
+// an unknown opcode ends the launch with LaunchStatus::unsupported when a warp executes it.
+// Therefore, code that the simulator does not support never produces a wrong result. `Memory`
+// places each buffer at a deterministic 256-byte aligned address between unmapped addresses.
+// launch() runs CTAs on `threads` host threads. launch() stops when it finds a fault of the kernel
+// (`Finding`), when the instruction budget is spent, or when the Context ends.
 //
 // Example:
 //   Memory mem; uint64_t x = mem.add("x", bytes, Access::read_only);
@@ -34,7 +34,7 @@ enum class Access { read_only, read_write };
 enum class Content { given, output, scratch };
 
 // The simulated global address space. The caller owns the memory of the buffers, which must outlive
-// this object.
+// the `Memory` object.
 class Memory {
  public:
   Memory();
@@ -45,7 +45,7 @@ class Memory {
                Content content = Content::given);
   // Tells the checks that the host has written the whole buffer that begins at `base`.
   void set_defined(uint64_t base);
-  // Tells the race checks that all earlier launches end before the next one begins.
+  // Tells the race checks that all earlier launches end before the next launch begins.
   void settle();
   struct State;
   State& state() { return *state_; }
@@ -69,8 +69,8 @@ class Module {
  public:
   static Result<Module> parse(std::string_view text);
   const std::vector<Entry>& entries() const;
-  // These functions read initialised `.global` and `.const` variables with plain (extern "C")
-  // names, of at most 1 MiB each. integer_constants() reads 32-bit integers as signed.
+  // The constants are initialised `.global` and `.const` variables with plain (extern "C") names,
+  // of at most 1 MiB each. integer_constants() reads 32-bit integers as signed.
   std::map<std::string, int64_t> integer_constants() const;
   std::optional<std::vector<std::byte>> constant_bytes(const std::string& name) const;
   std::vector<std::string> constant_names() const;
@@ -88,14 +88,14 @@ struct LaunchConfig {
   bool overlaps = false;  // programmatic launch: may begin before the previous launch ends
 };
 
-// The order in which CTAs start and warps run. `in_order` starts with the lowest index and runs
-// each warp as long as possible. `reversed` starts with the highest index, among CTAs that the GPU
-// could hold at once. `mixed` is random, and may switch warps at fences, atomics, volatile accesses
-// and barriers.
+// The order in which CTAs start and warps run. `in_order` starts with the lowest CTA index and runs
+// each warp as long as possible. `reversed` starts with the highest CTA index among the CTAs that
+// the GPU could hold at once. `mixed` is random, and may switch warps at fences, atomics, volatile
+// accesses and barriers.
 enum class Order { in_order, reversed, mixed };
 
-// Checks that a caller may turn off. A launch always checks bounds and alignment, and that the
-// kernel does not write to read-only buffers.
+// The checks of a launch that a caller may turn off. A launch always checks bounds and alignment,
+// and that the kernel does not write to read-only buffers.
 struct Checks {
   bool barriers = true;       // finds threads that exit before a barrier for the whole CTA
   bool uninitialised = true;  // finds undefined values in addresses, branches and outputs
@@ -108,11 +108,11 @@ struct RunOptions {
   int64_t resident_ctas = 0;  // number of CTAs that fit on the GPU at once; 0: unknown
   int threads = 0;            // 0: all cores
   uint64_t instruction_budget = 4'000'000'000;  // warp instructions of the whole launch
-  bool counters = true;                         // if false, the next three flags count as false
-  bool sector_counters = true;     // count sectors that accesses to global and local memory touch
-  bool wavefront_counters = true;  // count wavefronts of accesses to shared memory
+  bool counters = true;                         // if false, the next three flags have no effect
+  bool sector_counters = true;     // count the 32-byte sectors of global and local accesses
+  bool wavefront_counters = true;  // count the wavefronts of shared accesses
   bool line_counters = true;       // also report all counters by source line
-  // The launch runs only a sample of `sample_ctas` CTAs (0: it runs all CTAs). The sample doubles
+  // The launch first runs a sample of `sample_ctas` CTAs (0: it runs all CTAs). The sample doubles
   // until its error is at most sample_error, sample_most CTAs have run, or the next CTAs would
   // exceed the instruction budget.
   int64_t sample_ctas = 0, sample_most = 0;
@@ -121,11 +121,11 @@ struct RunOptions {
   // Adds a CTA of each kind to the sample. CTAs of one kind have the same control flow
   // (ptx/cta/cta_kinds.h).
   bool every_kind = false;
-  // If the sample predicts that the whole grid takes at most this many warp instructions, all CTAs
-  // run.
+  // If the sample predicts that the whole grid executes at most `whole_instructions` warp
+  // instructions, all CTAs run.
   uint64_t whole_instructions = 0;
-  // If set, a `Chain` models the waits of one warp (LaunchReport::chain_clocks). Also, CTAs that
-  // take tiles from a counter in global memory then advance at the same pace, as on a GPU.
+  // If set, a `Chain` models the time of one warp (LaunchReport::chain_clocks), and CTAs that take
+  // tiles from a counter in global memory advance at the same pace, as on a GPU.
   const GpuLatency* latency = nullptr;
   Order order = Order::in_order;
   uint64_t order_seed = 1;
@@ -143,7 +143,7 @@ struct Finding {
   std::array<int64_t, 3> cta{0, 0, 0};
   int thread = 0;  // linear index in the CTA
   uint64_t address = 0;
-  std::string buffer;  // the buffer nearest to `address`; `message` has the offset
+  std::string buffer;  // buffer nearest to `address`; `message` has the offset
   // The other access of a race, or the instruction that read an undefined value.
   struct Party {
     int ptx_line = 0, source_line = 0;
@@ -153,31 +153,31 @@ struct Finding {
   std::optional<Party> other;
 };
 
-// Counters of the whole grid. They count PTX instructions exactly if every CTA ran. Otherwise, the
-// simulator estimates them from the sample.
+// Counters of the whole grid. The counters are exact for PTX instructions if every CTA ran. If only
+// a sample ran, the simulator estimates the counters.
 struct Counters {
   uint64_t warp_instructions = 0, thread_instructions = 0, flops = 0;
-  // Estimated numbers of machine instructions after assembly: all of them, and those for the
-  // special function units.
+  // Estimated numbers of all machine instructions, and of machine instructions for the special
+  // function units.
   uint64_t issue_slots = 0, special_slots = 0;
   std::map<std::string, uint64_t> by_kind;  // "fma", "sfu", "ld_global", "st_shared", ...
   std::map<std::string, uint64_t> by_pipe;  // keys: pipe names from ptx/model/pipes.h
-  // FLOPs by type of the operands: "bf16" for mma, "wgmma_bf16" for wgmma.
+  // FLOPs of tensor cores by operand type: "bf16" for mma, "wgmma_bf16" for wgmma.
   std::map<std::string, uint64_t> tensor_flops;
   uint64_t global_load_requests = 0, global_load_sectors = 0, global_load_bytes = 0,
            global_store_requests = 0, global_store_sectors = 0, global_store_bytes = 0,
            global_atomic_requests = 0, global_atomic_sectors = 0, global_atomic_bytes = 0;
-  // Traffic of bulk copies (TMA), which bypass L1. Reductions count as stores.
+  // Traffic of bulk copies (TMA), which bypass L1. Bulk reductions count as stores.
   uint64_t tma_load_requests = 0, tma_load_sectors = 0, tma_load_bytes = 0, tma_store_requests = 0,
            tma_store_sectors = 0, tma_store_bytes = 0;
-  // Estimated number of load sectors that hit L1. The estimate gives each CTA 128 KiB of L1.
+  // Estimated number of load sectors that hit L1, if each CTA had 128 KiB of L1.
   uint64_t l1_hit_sectors = 0;
   uint64_t load_rounds = 0;  // estimated number of groups of global loads in flight together
   uint64_t shared_requests = 0, shared_wavefronts = 0, shared_conflicts = 0;
   uint64_t local_requests = 0, local_sectors = 0;
   uint64_t cluster_requests = 0, cluster_bytes = 0;  // accesses to other CTAs' shared memory
   uint64_t barriers = 0, branches = 0, divergent_branches = 0;
-  // Warp instructions of the longest CTA, even if it did not end.
+  // Warp instructions of the CTA that executed the most, even if this CTA did not end.
   uint64_t max_cta_instructions = 0;
 };
 // An instruction that at least one lane executed.
@@ -185,19 +185,19 @@ struct ExecutedInst {
   int32_t index = 0;                       // in the entry
   int source_line = 0, source_column = 0;  // 0: unknown
   std::string_view opcode;                 // points into the module's text
-  uint64_t runs = 0;                       // number of warp instructions of the whole grid
+  uint64_t runs = 0;                       // executions by warps of the whole grid
 };
 struct LineCounters {
   int source_line = 0;  // 0: unknown
   Counters counters;
 };
 
-// Numbers of 32-byte sectors of one buffer that the launch accessed.
+// How many 32-byte sectors of one buffer the launch accessed.
 struct BufferTraffic {
   std::string buffer;
   uint64_t bytes = 0;  // its size
   uint64_t load_sectors = 0, store_sectors = 0;
-  uint64_t reread_sectors = 0;  // sectors that one CTA loads again and that miss L1; estimated
+  uint64_t reread_sectors = 0;  // estimated sectors that a CTA loads again after an L1 miss
 };
 
 struct LaunchReport {
@@ -209,27 +209,26 @@ struct LaunchReport {
   std::vector<BufferTraffic> traffic;  // one entry per accessed buffer
   std::vector<ExecutedInst> executed;  // sorted by `index`; empty if the counters are off
   int64_t ctas_total = 0, ctas_run = 0;
-  // half the 95% confidence interval, divided by the total; 0 if every CTA ran
+  // half the 95% confidence interval divided by the total; 0 if every CTA ran
   double sample_error = 0;
   std::map<std::string, double> sample_errors;  // "instructions", "sectors", "wavefronts"
-  // CTAs of one kind have the same control flow (ptx/cta/cta_kinds.h). `kinds` counts these kinds
-  // in a sampled grid, and `kinds_missed` the kinds without a CTA in the sample. `kinds_known` is
-  // false if the grid was too large to classify each CTA.
+  // CTAs of one kind have the same control flow (ptx/cta/cta_kinds.h). `kinds` is the number of
+  // kinds in a sampled grid, and `kinds_missed` the number of kinds without a CTA in the sample.
+  // `kinds_known` is false if the grid was too large to classify each CTA.
   int64_t kinds = 1, kinds_missed = 0;
   bool kinds_known = true;
-  // Modelled clocks of the first warp of the longest CTA, if this warp ran alone. A `Chain`
-  // (ptx/model/chain.h) computes the clocks of one warp. The simulator multiplies them by the ratio
-  // of the instruction counts of the longest CTA and of this warp's CTA. 0: there was no Chain.
+  // Modelled clocks that a warp of the longest CTA would take alone; 0 without a Chain. A `Chain`
+  // (ptx/model/chain.h) models a warp of another CTA; the simulator multiplies its clocks by
+  // (instructions of the longest CTA) / (instructions of the modelled CTA).
   double chain_clocks = 0;
-  // The longest and the mean time that a CTA sleeps in nanosleep. Sleep in a polling loop does not
-  // count.
+  // The longest and the mean time that a CTA sleeps in nanosleep, except in polling loops.
   double most_sleep_ns = 0, mean_sleep_ns = 0;
-  bool communicates = false;  // threads exchange values by barriers, atomics, shared memory, ...
+  bool communicates = false;  // threads exchange values (barriers, atomics, ...)
   Nanoseconds host_time{0};
 };
 
-// `params` has the bytes of each argument. If a size differs from the entry's parameter, launch()
-// returns a user error.
+// `params` has the bytes of each argument. If an argument and its parameter differ in size,
+// launch() returns a user error.
 Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& module,
                             const std::string& entry, const LaunchConfig& config,
                             const std::vector<std::vector<std::byte>>& params,

@@ -4,12 +4,12 @@
 //
 // Contract: the simulator calls step() for each instruction of one warp. A piece is straight-line
 // code up to a branch, a barrier or a wait. The model assumes that the assembler orders the
-// instructions of a piece well: each one begins as soon as its operands are ready, at any position.
-// A load may begin before an earlier store to the same state space only if the load reads constant
-// data. A piece ends when all its instructions have begun; results may arrive during later pieces.
-// So a load for the next iteration of a loop costs nothing if the current iteration is long enough.
-// A copy to shared memory costs nothing if it is complete when the warp waits for it. Global loads
-// take the latency of DRAM.
+// instructions of a piece well: each instruction begins as soon as its operands are ready, whatever
+// its position in the piece. A load may begin before an earlier store to the same state space only
+// if the load reads constant data. A piece ends when all its instructions have begun; results may
+// arrive during later pieces. Therefore, a load for the next iteration of a loop costs nothing if
+// the current iteration is long enough. A copy to shared memory costs nothing if the copy is
+// complete when the warp waits for it. The model gives every global load the latency of DRAM.
 //
 // Example: Chain chain(program, gpu.latency); chain.step(in, pc, mask); chain.clocks();
 #pragma once
@@ -31,12 +31,12 @@ class Chain {
   // Returns the clocks from the first instruction of the warp to the end of its last piece.
   double clocks() const;
   // Call poll() if the last step() polled a word that other threads write. `again` means that the
-  // warp has polled this word before. Then the poll takes no time, because the warp only waits for
-  // other threads.
+  // warp has polled this word before. A repeated poll takes no time, because the warp only waits
+  // for other threads.
   void poll(int32_t pc, bool again);
   // Call copy_to() if the last step() started a copy that the mbarrier at `place` counts. Call
-  // wait_at() after the warp has waited at this mbarrier. The model gives copies by other warps no
-  // latency.
+  // wait_at() after the warp has waited at the mbarrier at `place`. The model gives copies by other
+  // warps no latency.
   void copy_to(uint64_t place) { arrivals_[place] = last_ + latency_.global; }
   void wait_at(uint64_t place);
   // Call ended() when the CTA of the warp has ended. `cta_instructions` counts the instructions of
@@ -46,7 +46,7 @@ class Chain {
 
  private:
   struct Cost {
-    double latency = 0;  // time until the result is ready
+    double latency = 0;  // clocks until the result is ready
     double issue = 1;    // machine instructions
     bool constant = false;
   };
@@ -65,8 +65,7 @@ class Chain {
   std::deque<double> products_;  // when each committed group of wgmma is complete
   // When the latest wgmma is complete, and when the tensor pipe is free.
   double product_ = 0, tensor_free_ = 0;
-  // The current piece: its start, the issue slots that it has used so far, and when its last
-  // instruction began.
+  // Of the current piece: its start, its used issue slots, and when its last instruction began.
   double start_ = 0, issued_ = 0, last_ = 0;
   double global_store_ = 0, shared_store_ = 0;
   // When bulk copies arrive, by the address of their mbarrier.

@@ -3,14 +3,14 @@
 // shared memory.
 //
 // Contract: the results depend only on the addresses of the active lanes. For global memory, the
-// cost is the number of distinct 32-byte sectors. Shared memory has 32 banks of 4 bytes. It serves
-// one group of lanes after another. A group is the whole warp for accesses of up to 4 bytes, half a
-// warp for 8 bytes, and a quarter of a warp for 16 bytes. The number of wavefronts of a group is
-// the largest number of distinct words that the group accesses in one bank. If lanes n and n^1 of a
-// load have the same address for every n, or lanes n and n^2 do, the load returns half as much
-// data, and its groups are twice as large (NVIDIA's developer forum, thread 77228;
-// docs/measurements/profiles.md). For an atomic, lanes that access the same word count separately.
-// For local memory, the hardware stores word k of all 32 lanes contiguously.
+// cost is the number of distinct 32-byte sectors. Shared memory has 32 banks of 4 bytes, and serves
+// one group of lanes after another. A group of lanes is the whole warp for accesses of up to 4
+// bytes, half a warp for 8 bytes, and a quarter of a warp for 16 bytes. The number of wavefronts of
+// a group of lanes is the largest number of distinct words that the group accesses in one bank. If
+// lanes n and n^1 of a load have the same address for every n, or if lanes n and n^2 do, the load
+// returns half as much data, and its groups of lanes are twice as large (NVIDIA's developer forum,
+// thread 77228; docs/measurements/profiles.md). For a shared atomic, lanes that access the same
+// word count separately. For local memory, the hardware stores word k of all 32 lanes contiguously.
 //
 // Example: Wavefronts w = wavefronts_of(summary, at, mask, 4, SharedUse::load);
 #pragma once
@@ -24,7 +24,7 @@ namespace cutegen::ptx {
 enum class SharedUse { load, store, atomic };
 
 struct Wavefronts {
-  uint32_t count = 0, least = 0;  // number of wavefronts; number without bank conflicts
+  uint32_t count = 0, least = 0;  // wavefronts; wavefronts if there were no bank conflicts
 };
 
 uint32_t sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t mask, uint64_t bytes);
@@ -35,8 +35,8 @@ uint32_t local_sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t 
                           uint64_t bytes);
 
 // Caches the last address pattern of each instruction and its cost, for warps with 32 active lanes.
-// Two patterns have the same cost if their first addresses are equal modulo `period`, and the
-// distances of the other addresses from the first are equal.
+// Two patterns have the same cost if their first addresses are equal modulo `period`, and each lane
+// has the same distance from the first address in both patterns.
 class PatternCache {
  public:
   explicit PatternCache(size_t instructions) : entry_of_(instructions) {}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counting: counts how often each PTX instruction runs on one host thread, and the memory traffic
-// that it causes. Totals: the sums over all host threads.
+// that it causes. Totals: the sums of these counts over all host threads.
 //
 // Contract: each count belongs to one pc. After the launch, report_counts() sums the counts by
-// kernel, pipe and source line. L1 hits are an estimate, from a table of the sectors that a CTA has
-// read recently. All other counts are exact for the PTX code. Counters that are switched off stay
-// zero.
+// kernel, pipe and source line. Counts of L1 hits and of sectors that a CTA loads again are
+// estimates, from tables of the sectors that the CTA has read recently. All counts but these two
+// are exact for the PTX code. Counters that the caller has switched off stay zero.
 //
 // Example: counting.global(pc, in, mask, summary, at, buffer); totals.add(counting);
 #pragma once
@@ -22,7 +22,7 @@
 namespace cutegen::ptx {
 
 struct Executed {
-  uint64_t runs = 0, lanes = 0;  // warp instructions, and the sum of their active lanes
+  uint64_t runs = 0, lanes = 0;  // warp instructions; sum of their active lanes
 };
 // Counts of the memory accesses and control flow of one instruction.
 struct InstCounts {
@@ -35,8 +35,8 @@ struct InstCounts {
   // bulk copies, which the async proxy executes
   uint64_t copies = 0, copy_sectors = 0, copy_bytes = 0;
 };
-// The work of one CTA. The Sampler computes the error of a sample from the spread of these
-// quantities between CTAs.
+// The work of one CTA. The Sampler computes the error of a sample from the spread of
+// `instructions`, `sectors` and `wavefronts` between CTAs.
 struct CtaWork {
   double instructions = 0, sectors = 0, wavefronts = 0;
   double slept_ns = 0;
@@ -52,18 +52,18 @@ using Traffic = std::array<uint64_t, 3>;
 
 class Counting {
  public:
-  // If `rereads` is set, also counts the sectors that a CTA reads again after L1 has evicted them.
+  // If `rereads` is set, also counts the sectors that a CTA loads again after an L1 miss.
   Counting(const Program& program, size_t buffers, const RunOptions& options, bool rereads);
-  // Call enter() before CTA `linear` runs. From then on, the counts are also added to `work`.
+  // Call enter() before CTA `linear` runs, to add the following counts to `work`, too.
   void enter(CtaWork& work, int64_t linear) { work_ = &work, cta_ = uint64_t(linear) + 1; }
   void ended(uint64_t instructions, double slept_ns = 0) {
     most_instructions_ = std::max(most_instructions_, instructions);
     most_sleep_ns_ = std::max(most_sleep_ns_, slept_ns), sleep_ns_ += slept_ns;
   }
-  // Returns an array by pc, or nullptr if the counters are off.
+  // Returns an array with one entry per pc, or nullptr if the counters are off.
   Executed* executed() { return executed_.empty() ? nullptr : executed_.data(); }
-  // `pc` is the instruction that made the access. `in` describes the access. It may differ from the
-  // instruction at `pc`, for example for ldmatrix or cp.async.
+  // `pc` is the instruction that made the access. `in` describes the access; for ldmatrix or
+  // cp.async, for example, it differs from the instruction at `pc`.
   void global(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
               const uint64_t* at, size_t buffer);
   void shared(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
@@ -76,7 +76,7 @@ class Counting {
     ++counts_[size_t(pc)].remote_requests;
     counts_[size_t(pc)].remote_bytes += uint64_t(std::popcount(mask)) * bytes;
   }
-  // copy() counts one bulk copy; copy_row() counts the bytes of one of its rows in global memory.
+  // copy() counts a bulk copy; copy_row() counts the global memory bytes of one row of the copy.
   void copy(int32_t pc) {
     if (sectors_on_) ++counts_[size_t(pc)].copies;
   }

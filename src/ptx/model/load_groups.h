@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Estimates how many global loads of a program are in flight together.
 //
-// Contract: the estimate assumes that the assembler moves each load as early as possible. The loads
-// of straight-line code are in flight together, except in two cases: one load provides the address
-// of another load, or a store lies between the loads. Loads of constant data may move before a
-// store. The estimate ignores loads that an iteration of a loop executes for the next iteration.
+// Contract: the estimate assumes that the assembler moves each load as early as possible. Two loads
+// of straight-line code are in flight together, unless one load provides the address of the other
+// load, or a store lies between the loads. Loads of constant data may move before a store. The
+// estimate ignores loads that an iteration of a loop executes for the next iteration.
 //
 // Example: uint8_t n = load_groups(program)[pc];  // 4: this load waits with three others
 #pragma once

@@ -5,12 +5,12 @@
 // Contract: the time is a smooth maximum of the times that each pipe and each memory level would
 // take alone, plus the cost of a launch. The model computes pipe times for the busiest SM, which
 // runs ceil(CTAs / SMs) CTAs, and the times of L2 and DRAM for the whole chip. For each buffer, the
-// DRAM traffic is the loaded sectors plus the stored sectors; neither part exceeds the size of the
-// buffer. If the data of the resident CTAs do not fit in L2, the model adds repeated loads. The
-// latency term is the time of one warp (ptx/model/chain.h) times the number of waves. Without a
-// Chain, the counters give an estimate of this time. Except in the latency term, more instructions,
-// wavefronts or bytes never make a launch faster. The number of registers is an estimate from the
-// PTX. Every result has the origin `modelled`.
+// DRAM traffic is the loaded sectors, at most the buffer's size, plus the stored sectors, at most
+// the buffer's size. If the data of the resident CTAs do not fit in L2, the model adds repeated
+// loads. The latency term is the time of one warp (ptx/model/chain.h) times the number of waves.
+// Without a Chain, the model estimates the time of one warp from the counters. In all terms but the
+// latency term, more instructions, wavefronts or bytes never reduce the time. The number of
+// registers is an estimate from the PTX. Every result has the origin `modelled`.
 //
 // Example: ModelledTime t = model_time(gpu, report, entry, config); t.bound_by; // "dram"
 #pragma once
@@ -25,10 +25,10 @@ namespace cutegen::ptx {
 
 struct Occupancy {
   double resident_ctas = 0;    // per SM
-  double share = 0;            // resident warps divided by the warps that an SM can hold
+  double share = 0;            // resident warps / warps that an SM can hold
   std::string limited_by;      // "registers", "shared memory", "threads", "blocks", "grid"
   double waves = 0, tail = 0;  // `tail` is the share of the last wave that is filled
-  double registers = 0;        // estimated registers per thread, as a GPU allocates them
+  double registers = 0;        // estimated registers per thread, rounded up as on a GPU
   std::map<std::string, double> limits;  // CTAs per SM that each resource allows
 };
 
@@ -40,7 +40,7 @@ struct ModelledTime {
   Occupancy occupancy;
   double dram_read_bytes = 0, dram_write_bytes = 0;
   double bytes_in_flight = 0,
-         // Bytes in flight on the whole chip, and bytes in flight that saturate DRAM.
+         // bytes_in_flight counts the whole chip; bytes_to_saturate in flight would saturate DRAM.
       bytes_to_saturate = 0;
 };
 

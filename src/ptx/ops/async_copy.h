@@ -2,9 +2,10 @@
 // AsyncCopies: the cp.async copies of a warp that are in flight.
 //
 // Contract: when lanes commit, all their copies since the last commit form a group. take() returns
-// the copies that a wait completes, in the order of issue. The caller then writes their bytes to
-// shared memory. Each lane counts its own groups, because a warp may diverge. If a warp has
-// kMostCopies copies in flight, the caller completes the oldest copy.
+// the copies that a wait completes, in the order of issue. After take(), the caller writes the
+// bytes of the returned copies to shared memory. Each lane counts its own groups of copies, because
+// a warp may diverge. If a warp has kMostCopies copies in flight, the caller completes the oldest
+// copy.
 //
 // Example: copies.commit(mask); for (auto& c : copies.take(mask, 0)) deliver(c);
 #pragma once
@@ -17,14 +18,14 @@
 
 namespace cutegen::ptx {
 
-inline constexpr int64_t kWaitAll = -1;  // for take(): waits for all copies, committed or not
+inline constexpr int64_t kWaitAll = -1;  // for take(): wait for all copies, committed or not
 inline constexpr size_t kMostCopies = 1024;
 
 struct AsyncCopy {
   int32_t pc = 0;
   uint8_t vec = 1;  // words per lane
   uint32_t mask = 0, group = 0;
-  // Number of copies that the warp had issued before.
+  // How many copies the warp had issued before this copy.
   uint64_t number = 0;
   std::array<uint32_t, 32> at{};                    // shared addresses
   std::array<std::array<uint32_t, 32>, 4> words{};  // the copied words, in the layout of registers
@@ -32,7 +33,7 @@ struct AsyncCopy {
 
 class AsyncCopies {
  public:
-  // Adds a copy. If its lanes will commit it to different groups, adds one entry per group.
+  // Adds a copy. If lanes of the copy belong to different groups, adds one entry per group.
   void issue(const AsyncCopy& copy);
   void commit(uint32_t mask);
   // Removes and returns the copies that complete when the lanes in `mask` wait for all but the
@@ -56,8 +57,8 @@ class AsyncCopies {
   uint64_t next_ = 0;
 };
 
-// An arrival at an mbarrier that happens when all earlier copies of its lanes are complete
-// (cp.async.mbarrier.arrive).
+// An arrival at an mbarrier (cp.async.mbarrier.arrive) that happens when all copies that its lanes
+// issued earlier are complete.
 struct AsyncArrival {
   uint64_t mbarrier = 0;
   int warp = 0;
@@ -66,25 +67,26 @@ struct AsyncArrival {
   int32_t pc = 0;
 };
 
-// The copies of all warps of a CTA, and the words of shared memory that these copies will write.
+// The cp.async copies in flight of all warps of a CTA, and the words of shared memory that these
+// copies will write.
 class CopiesInFlight {
  public:
   CopiesInFlight(size_t warps, size_t shared_bytes) : of_(warps), shared_bytes_(shared_bytes) {}
   AsyncCopies& of(int warp) { return of_[size_t(warp)]; }
   bool any() const { return lanes_ > 0; }
   void issue(int warp, const AsyncCopy& copy);
-  // Call arrives() after take() has returned `copy`, and before writing its words to shared memory.
+  // Call arrives() after take() has returned `copy`, before you write its words to shared memory.
   void arrives(const AsyncCopy& copy);
   void clear();
   bool touches(uint64_t from, uint64_t to) const;
   // Returns a copy that will write one of the bytes [from, to), or nullptr.
   const AsyncCopy* find(uint64_t from, uint64_t to) const;
-  // Returns the arrivals that have not happened yet, in the order of issue.
+  // Returns the mbarrier arrivals that have not happened yet, in the order of issue.
   std::deque<AsyncArrival>& arrivals() { return arrivals_; }
 
  private:
   std::vector<AsyncCopies> of_;  // by warp
-  // For each word of shared memory, the number of copies that will write it. Empty before the first
+  // For each word of shared memory, the number of copies that will write it; empty before the first
   // copy.
   std::vector<uint32_t> writes_;
   size_t shared_bytes_;

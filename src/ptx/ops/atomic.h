@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomic operations on host memory that several host threads may access.
 //
-// Contract: atomic_apply() returns the old value. Values are bit patterns. `place` must be aligned
-// to the size of the type. The memory order is at least as strong as the order that the kernel
-// requests.
+// Contract: atomic_apply() returns the old value. Operands and results are bit patterns. `place`
+// must be aligned to the size of the type. The memory order is at least as strong as the order that
+// the kernel requests.
 //
 // Example: uint64_t old = atomic_apply(AtomicOp::add, AtomicType::u32, place, 1, 0);
 #pragma once
@@ -21,7 +21,7 @@ enum class AtomicType : uint8_t {
   s32,
   b32,
   f32,
-  f32_flushed,  // f32 addition on global memory, which flushes subnormals
+  f32_flushed,  // f32 on global memory: add flushes subnormals
   u64,
   s64,
   b64,

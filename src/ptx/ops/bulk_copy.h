@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // BulkCopy: a copy in flight by the async proxy (cp.async.bulk, cp.reduce.async.bulk).
 //
-// Contract: a load writes shared memory, and an mbarrier counts its bytes. st.async and red.async
-// are loads from registers. The CTA that receives a load keeps it in its BulkCopies, even if
-// another CTA of the cluster (`rank`) started the load. A store first reads shared memory, then
-// writes global memory. It is part of the next group that its thread commits. A tensor copy moves
-// the rows of a box (ptx/ops/tensor_map.h). Any other copy is a single row of bytes.
+// Contract: a load writes shared memory, and an mbarrier counts its bytes. The simulator treats
+// st.async and red.async as loads from registers. The CTA that receives a load keeps the load in
+// its BulkCopies, even if another CTA of the cluster (`rank`) started it. A store first reads
+// shared memory, then writes global memory. A store belongs to the next group that its thread
+// commits. A tensor copy moves the rows of a box (ptx/ops/tensor_map.h). A copy without a tensor
+// map is a single row of bytes.
 //
 // Example: for (BulkCopy& c : copies.all()) if (c.mbarrier == at) deliver(c);
 #pragma once
@@ -24,39 +25,39 @@ enum class BulkKind : uint8_t { load, store, reduce, prefetch, deposit };
 enum class BulkSource : uint8_t { global, shared, registers };  // of a load
 
 // Indices into Inst::list for Op::bulk_copy. An address takes three entries: the register, the
-// offset, and whether the register has 64 bits. The address at kGlobal is in shared memory if
-// Inst::e is 1. The values of a deposit begin at kCoordinates. Inst::e is then their number, and
-// Inst::target the bytes per value. The im2col offsets of a tensor copy begin at kOffsets.
-// Inst::target is 1 for a tensor copy in im2col mode.
+// offset, and whether the register has 64 bits. If Inst::e is 1, the address at kGlobal is in
+// shared memory. The values of a `deposit` begin at kCoordinates; for a deposit, Inst::e is the
+// number of values, and Inst::target the bytes per value. The im2col offsets of a tensor copy begin
+// at kOffsets. For a tensor copy in im2col mode, Inst::target is 1.
 namespace bulk {
 inline constexpr size_t kShared = 0, kGlobal = 3, kMbarrier = 6, kSize = 9, kCoordinates = 10,
                         kCtaMask = 15, kOffsets = 16, kCount = 19;
 }
 
-// Maximum number of copies in flight per CTA. If a CTA starts one more, the simulator completes the
-// oldest copy.
+// Maximum number of bulk copies in flight per CTA. If a CTA starts more copies, the simulator
+// completes the oldest copy.
 inline constexpr size_t kMostBulkCopies = 1024;
 
 struct BulkCopy {
   BulkKind kind = BulkKind::load;
   BulkSource from = BulkSource::global;
   int32_t pc = 0;
-  // Rank of the CTA that started the copy. -1: the CTA that has this BulkCopies object.
+  // Rank of the CTA that started the copy; -1 if that CTA also keeps the copy.
   int rank = -1;
   int warp = 0, lane = 0;
-  uint64_t source = 0;    // start of the source in shared memory of the CTA `rank`
-  uint64_t shared = 0;    // start of the target of a load or the source of a store
+  uint64_t source = 0;    // source of a load from the shared memory of CTA `rank`
+  uint64_t shared = 0;    // target of a load, or source of a store, in shared memory
   uint64_t mbarrier = 0;  // of a load
   uint32_t bytes = 0;     // number of bytes that the mbarrier counts
   uint32_t row = 0, pitch = 0;
   uint8_t swizzle = 0;
   bool fill_nan = false;
-  bool reduces = false;         // whether a load is a reduction into shared memory
+  bool reduces = false;         // the load is a reduction into shared memory
   AtomicOp op = AtomicOp::add;  // of a reduction
   AtomicType type = AtomicType::u32;
   uint32_t element = 1;  // bytes per element of a reduction
   uint64_t group = 0;
-  bool has_read = false;  // for a store: its bytes are in `held`
+  bool has_read = false;  // for a store: `held` has its bytes
   std::vector<TensorRow> rows;
   std::vector<std::byte> held;
 

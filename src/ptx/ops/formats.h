@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts 8-bit and 16-bit float formats, for one lane at a time and without branches. Only
-// instruction handlers (ptx/handlers) include this header.
+// Converts 8-bit and 16-bit floats, for one lane at a time and without branches. Only instruction
+// handlers (ptx/handlers) include this header.
 //
-// Contract: half_rn() and bfloat_rn() round to nearest even. They convert every NaN to 0x7fff.
+// Contract: half_rn() and bfloat_rn() round to nearest even. half_rn() and bfloat_rn() convert
+// every NaN to 0x7fff.
 //
 // Example: uint16_t one = half_rn(1.f);  // 0x3c00
 #pragma once
@@ -72,8 +73,8 @@ inline uint16_t bfloat_rz(float f) {
   uint32_t u = bits_of<uint32_t>(f);
   return uint16_t((u & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : u >> 16);
 }
-// Converts to float with round-to-odd: truncates, and sets the last bit if the result is inexact.
-// So a later rounding to 16 bits gives the same result as rounding x directly.
+// Converts to float with round-to-odd (truncates, and sets the last bit if the result is inexact),
+// so that a later rounding to 16 bits gives the same value as rounding x directly.
 inline float to_odd(double x) {
   float f = float(x);
   uint32_t u = bits_of<uint32_t>(f);
@@ -84,7 +85,8 @@ inline float to_odd(double x) {
   return bits_of<float>(inexact ? u | 1u : u);
 }
 
-// The conversions from 8-bit floats are exact. e4m3 has no infinity; 0x7f is its NaN.
+// The conversions from 8-bit floats are exact. The format e4m3 has no infinity, and 0x7f is its
+// NaN.
 inline float from_e4m3(uint8_t x) {
   float v = from_half(uint16_t((x & 0x7f) << 7)) * 256.f;
   return (x & 0x7f) == 0x7f ? canonical_nan() : (x & 0x80) ? -v : v;
@@ -124,7 +126,8 @@ inline constexpr Narrow kF16{.exponent_bits = 5,
           .largest = 0x7b,
           .overflow = 0x7c};
 
-// Rounds to a narrow format. `mode` is a rounding mode of Inst::sub. x may be a result of to_odd().
+// Rounds x to the narrow format f. `mode` is a rounding mode of Inst::sub. x may be a result of
+// to_odd().
 inline uint32_t to_narrow(float x, const Narrow& f, uint8_t mode, bool satfinite) {
   const uint32_t u = bits_of<uint32_t>(x), a = u & 0x7fffffffu;
   const int total = f.exponent_bits + f.mantissa_bits;
@@ -142,7 +145,7 @@ inline uint32_t to_narrow(float x, const Narrow& f, uint8_t mode, bool satfinite
   }
   const int least = 1 - bias;  // smallest exponent of normal numbers
   int drop = 23 - f.mantissa_bits + (exponent < least ? least - exponent : 0);
-  // these initial values apply if x is less than half of the smallest number
+  // these values remain if |x| is less than half of the format's smallest number
   uint32_t kept = 0, lost = 1, half = 2;
   if (drop <= 24) {
     kept = mantissa >> drop, half = 1u << (drop - 1);

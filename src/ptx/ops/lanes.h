@@ -2,8 +2,9 @@
 // Turns a function of one lane into loops over 32 lanes. Only instruction handlers (ptx/handlers)
 // include this header.
 //
-// Contract: all functions here have internal linkage, so that each x86-64 level has its own copies.
-// A destination register may equal a source register, but must not partly overlap it.
+// Contract: all functions in this header have internal linkage, so that the handlers of each x86-64
+// level have their own copies. A destination register may equal a source register, but must not
+// partly overlap it.
 //
 // Example: bin<float>(r, "add", "f32", Kind::fp32, 1, [](float a, float b) { return a + b; });
 #pragma once
@@ -97,7 +98,7 @@ void masked3(std::byte* r, const Inst& in, uint32_t mask) {
   }
 }
 
-// Registers d = f(a), with a result of type D and an operand of type A.
+// Adds a form to the registry: d = f(a), with a result of type D and an operand of type A.
 template <class D, class A, class F>
 void un(Registry& r, const char* base, const char* type, Kind kind, int flops, F) {
   r.add(base, type, Signature<D, A>::text, full1<D, A, F>, masked1<D, A, F>, kind, flops);

@@ -3,9 +3,9 @@
 //
 // Contract: see "Parallel Synchronization and Communication Instructions: mbarrier" in the PTX ISA.
 // The simulator stores the state of an mbarrier in an `Mbarrier`, not in the bytes of shared
-// memory. A phase completes when no arrival and no byte is outstanding. Phase n has the parity n %
-// 2. If the ISA leaves an operation undefined, expect(), complete(), arrive() and increment()
-// return the reason and change nothing. Otherwise they return nullptr. ptx/checks/clocks.h defines
+// memory. A phase completes when no arrival and no byte is outstanding. The parity of phase n is n
+// modulo 2. expect(), complete(), arrive() and increment() return nullptr; for an operation that
+// the ISA leaves undefined, they return the reason and change nothing. ptx/checks/clocks.h defines
 // how mbarriers order memory accesses.
 //
 // Example: if (const char* wrong = b.arrive(1)) report(wrong); if (b.settle()) wake(address);
@@ -36,19 +36,19 @@ enum class MbarrierOp : uint8_t {
 };
 
 // Inst::target of Op::mbarrier.
-inline constexpr int32_t kMbarrierParity = 1,  // a wait by parity, not by state
-    kMbarrierRelaxed = 2,                      // does not order other accesses
+inline constexpr int32_t kMbarrierParity = 1,  // the wait takes a parity, not a state
+    kMbarrierRelaxed = 2,                      // .relaxed: does not order other accesses
     kMbarrierExpects = 4,                      // arrive.expect_tx
     kMbarrierNoComplete = 8,                   // .noComplete: must not complete the phase
     kMbarrierCounted = 16;                     // .noinc: the phase already expects this arrival
 
 struct Mbarrier {
-  // The arrivals that each phase needs, and the arrivals that are still missing.
+  // How many arrivals each phase needs, and how many the current phase still lacks.
   uint32_t expected = 0, pending = 0;
   int64_t bytes = 0;  // the tx-count: expected minus completed bytes
   uint64_t phase = 0;
   int32_t pc = 0;  // pc of its mbarrier.init
-  // The warp that initialised the mbarrier, or -1 after a fence has made this visible to copies.
+  // The warp that initialised the mbarrier; -1 if a fence made the mbarrier visible to bulk copies.
   int unfenced = -1;
 
   const char* expect(int64_t n);
@@ -58,7 +58,7 @@ struct Mbarrier {
   const char* increment(uint32_t count);
   // Begins the next phase and returns true if no arrival and no byte is outstanding.
   bool settle();
-  // Returns the state that mbarrier.arrive returns: the phase, and the number of missing arrivals.
+  // Returns the mbarrier.arrive state: the phase, and the number of missing arrivals.
   uint64_t state() const { return phase << 20 | pending; }
   static uint64_t phase_of(uint64_t state) { return state >> 20; }
   static uint32_t pending_of(uint64_t state) { return uint32_t(state & kMostArrivals); }
@@ -82,7 +82,7 @@ class Mbarriers {
   const Mbarrier* in(uint64_t from, uint64_t to) const;
   void clear() { live_.clear(), changes = 0; }
 
-  // Number of changes so far. While this number stays the same, no wait can end.
+  // How often any mbarrier has changed. While this number stays the same, no wait can end.
   uint64_t changes = 0;
 
  private:

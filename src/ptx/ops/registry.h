@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registry: each instruction handler file (ptx/handlers) registers its functions here, under the
-// names of instruction forms (ptx/decode/forms.h). This header has only plain declarations (see
-// inst.h).
+// names of instruction forms (ptx/decode/forms.h). This header has no inline functions (inst.h says
+// why).
 //
 // Example: void add_integer(Registry& r) { r.add("add", "s32", "www", full, masked, kind, 0); }
 #pragma once

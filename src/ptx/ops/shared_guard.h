@@ -4,8 +4,8 @@
 //
 // Contract: for each word, SharedGuard counts the copies that will write the word, the copies that
 // will read it, and the initialised mbarriers that contain it. For each add(), the caller must call
-// remove() with the same range, which must lie inside shared memory. touches() is fast if no bytes
-// nearby are marked.
+// remove() with the same range, which must lie inside shared memory. touches() is fast if
+// SharedGuard marks no bytes nearby.
 //
 // Example: if (guard.any() && guard.touches(from, to) & SharedGuard::bit(Mark::written)) ...
 #pragma once

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorMap: the descriptor of a tensor copy (TMA), its rules, and the rows of a copy.
+// TensorMap: the descriptor of a tensor copy (TMA), the rules for its fields, and the rows that a
+// copy moves.
 //
 // Contract: the fields correspond to the arguments of cuTensorMapEncodeTiled and
 // cuTensorMapEncodeIm2col in the CUDA driver API. wrong_field() says which of the driver's rules a
@@ -49,11 +50,11 @@ struct TensorMap {
   std::array<uint64_t, kMostTensorRank> sizes{1, 1, 1, 1, 1}, strides{};  // strides[0] is unused
   std::array<uint32_t, kMostTensorRank> box{1, 1, 1, 1, 1}, steps{1, 1, 1, 1, 1};
   uint8_t interleave = 0, swizzle = 0;  // 0: none; swizzle 1, 2, 3: spans of 32, 64, 128 bytes
-  bool fill_nan = false;  // whether elements outside the tensor are NaN instead of zero
+  bool fill_nan = false;                // elements outside the tensor are NaN, not zero
   // In im2col mode, the dimensions are C, W, H, D, N, or fewer of W, H, D. A copy has box[1] pixels
-  // of box[0] channels. Its pixels lie in a bounding box that begins at `lower` and ends at the
-  // last pixel plus `upper`. The copy traverses this box with strides `steps`, then continues in
-  // the box of the next image.
+  // of box[0] channels. The pixels lie in a bounding box from `lower` to the image's last pixel
+  // plus `upper`. The copy traverses the bounding box with strides `steps`, then continues in the
+  // next image.
   bool im2col = false;
   std::array<int32_t, kMostSpatialRank> lower{}, upper{};  // W first
 
@@ -68,31 +69,30 @@ struct TensorMap {
 std::optional<std::string> wrong_field(const TensorMap& map);
 std::array<std::byte, kTensorMapBytes> encode(const TensorMap& map);
 std::optional<TensorMap> decode_tensor_map(std::span<const std::byte, kTensorMapBytes> bytes);
-// Returns the type for reductions into a tensor of this type, or nullopt if there are no such
-// reductions.
+// Returns the atomic type for reductions into a tensor of type `type`, or nullopt if TMA has no
+// reductions for `type`.
 std::optional<AtomicType> atomic_type_of(TensorType type);
 
-// The coordinates at which a copy begins. In im2col mode, the copy adds the TensorOffsets of a
-// filter tap to the coordinates of each pixel.
+// The coordinates at which a tensor copy begins. In im2col mode, the copy adds the TensorOffsets of
+// a filter tap to the coordinates of each pixel.
 using TensorPlace = std::array<int32_t, kMostTensorRank>;
 using TensorOffsets = std::array<uint16_t, kMostSpatialRank>;
 
-// One row of the box. The bytes [from, to) of the row are inside the tensor, and byte `from` has
-// the global address `global`.
+// One row of a tensor copy's box. The bytes [from, to) of the row are inside the tensor, and byte
+// `from` has the global address `global`.
 struct TensorRow {
-  uint64_t shared = 0;  // offset in the copy, before the swizzle
+  uint64_t shared = 0;  // offset in shared memory, before the swizzle
   uint64_t global = 0;
   uint32_t from = 0, to = 0;
 };
 
-// Returns all rows, in the order of shared memory. wrong_field() must have accepted the map. A copy
-// from shared memory to the tensor writes whole units of 16 bytes, even if a unit extends beyond
-// the last element of a row.
+// Returns all rows of the copy, in the order of shared memory. wrong_field() must have accepted the
+// map. A copy from shared memory to the tensor writes whole units of 16 bytes, even if a unit
+// extends beyond the last element of a row.
 std::vector<TensorRow> rows_of(const TensorMap& map, const TensorPlace& place, bool to_tensor,
                                const TensorOffsets& offsets = {});
 
-// The first and the last coordinate in dimension i (1 for W) at which a copy in im2col mode may
-// begin.
+// The first and last coordinate at which a copy in im2col mode may begin, in dimension i (1 for W).
 struct PixelRange {
   int64_t first = 0, last = -1;
 };

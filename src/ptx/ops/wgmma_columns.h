@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // WgmmaColumns: caches the columns of B of a wgmma.mma_async, converted for the host's arithmetic.
-// The four warps of a warpgroup use the same columns.
+// All four warps of a warpgroup use the same columns of B.
 //
 // Contract: find() compares the unconverted bytes, so it never returns outdated columns if shared
 // memory has changed. Each host thread has one cache for all its CTAs.
@@ -20,8 +20,8 @@ namespace cutegen::ptx {
 class WgmmaColumns {
  public:
   static WgmmaColumns& of_thread();
-  // Returns a buffer for the converted columns. Sets `known` to true if the buffer already has
-  // these columns, converted for this operation. `descriptor` is any number that identifies the
+  // Returns a buffer for the converted columns. Sets `known` to true if the buffer already has the
+  // columns of B, converted for the operation `run`. `descriptor` is any number that identifies the
   // location of B.
   std::byte* find(WgmmaFn run, uint64_t descriptor, const std::byte* b, int n, bool& known);
 

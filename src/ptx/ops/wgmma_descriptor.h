@@ -5,8 +5,8 @@
 // Contract: see "Asynchronous Warpgroup Level Matrix Shared Memory Layout" and "Matrix Descriptor
 // Format" in the PTX ISA. A tile consists of `rows` rows of A or columns of B, each with 32 bytes
 // along k. In K-major layout, chunk 2r + c has half c of row r. In MN-major layout (16-bit types),
-// chunk 16g + k has element k of the rows 8g ... 8g+7. The swizzle permutes chunks depending on the
-// address bits from bit 7 on, minus the base offset.
+// chunk 16g + k has element k of the rows 8g ... 8g+7. The swizzle permutes chunks by the low bits
+// of address / 128 - base_offset.
 //
 // Example: if (auto rule = tile.fault()) report(*rule); tile.chunks(at);
 #pragma once
@@ -32,10 +32,10 @@ struct SharedTile {
   bool mn_major = false;
   int first = 0, rows = 0;  // rows [first, first + rows) of the matrix; `first` is a multiple of 16
 
-  // Returns the first field that breaks a rule, with the rule, or nullopt if no field breaks a
+  // Names the first field that breaks a rule, and the rule. Returns nullopt if no field breaks a
   // rule.
   std::optional<std::string> fault() const;
-  // Writes the addresses of the 2 * rows chunks to `at`.
+  // Writes the addresses of the tile's 2 * rows chunks to `at`.
   void chunks(uint32_t* at) const;
   bool operator==(const SharedTile&) const = default;
 
@@ -44,7 +44,8 @@ struct SharedTile {
   std::optional<std::string> wrong_offset(const char* name, uint32_t bytes, bool used) const;
 };
 
-// Copies the chunks from shared memory into `rows` slices of 32 bytes, each contiguous along k.
+// Copies the tile's chunks from shared memory into `rows` slices of 32 bytes, each contiguous along
+// k.
 void pack_slices(const SharedTile& tile, const uint32_t* at, const std::byte* shared,
                  std::byte* slices);
 

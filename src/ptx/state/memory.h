@@ -2,7 +2,8 @@
 // The simulated global memory: buffers at deterministic addresses that are far apart.
 //
 // Contract: the addresses of buffers are multiples of 256 and depend only on the order and sizes of
-// the buffers. Addresses between two buffers are invalid. Several threads may call find() at once.
+// the buffers. Addresses between two buffers belong to no buffer. Several threads may call find()
+// at once.
 //
 // Example: const Buffer* b = state.find(address);  // nullptr: a red zone
 #pragma once
@@ -27,15 +28,15 @@ struct Buffer {
 
 struct Memory::State {
   std::vector<Buffer> buffers;        // sorted by base address
-  std::vector<BufferShadow> shadows;  // one per buffer; empty before the first launch with checks
+  std::vector<BufferShadow> shadows;  // by buffer; empty before the first launch with checks
   uint32_t next_epoch = 1;            // see checks/global_races.h
-  // Launches whose epochs (race-check ids) are smaller than this one end before the next launch
+  // Launches whose epochs (race-check ids) are smaller than `settled` end before the next launch
   // begins.
   uint32_t settled = 1;
   int shadow_shift = 2;  // log2 of the bytes that one shadow entry covers
   uint64_t next = 0;
   // The `.global` and `.const` variables of modules, by module and index. The first launch that
-  // uses a variable allocates it.
+  // uses a variable allocates its memory.
   struct Variable {
     uint64_t base = 0;
     std::vector<std::byte> storage;

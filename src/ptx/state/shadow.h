@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// BufferShadow: shadow memory of a global buffer for the checks. It stores the last writer and the
-// last reader of each granule (the unit of 1 to 4 bytes in checks/facts.h), and which words are
-// defined.
+// BufferShadow: shadow memory of a global buffer for the checks. A BufferShadow stores the last
+// writer and the last reader of each granule (the unit of 1 to 4 bytes in checks/facts.h), and
+// which words are defined.
 //
 // Contract: shadow memory is zero at first and takes host memory only for pages that the checks
-// write. Host threads write it without locks. So the checks may miss one of two simultaneous
-// accesses, but they never report an access that did not happen.
+// write. Host threads write shadow memory without locks. Therefore, the checks may miss one of two
+// simultaneous accesses, but they never report an access that did not happen.
 //
 // Example: shadow.writers.grow(words); uint32_t last = shadow.writers[i];
 #pragma once
@@ -27,7 +27,7 @@ class Pages {
     return *this;
   }
   ~Pages() { release(); }
-  // Allocates at least `size` elements. If the array grows, it discards the old elements. Returns
+  // Allocates at least `size` elements. If the array grows, it loses its old elements. Returns
   // false if the host is out of memory.
   bool grow(size_t size);
   void release();

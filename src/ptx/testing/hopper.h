@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: runs the Hopper kernels in tests/golden/ptx/hopper on test data, and compares the
-// results with the truth.
+// results with reference values in double precision.
 //
 // Contract: the last parameter of each kernel, `fault`, selects a deliberate fault; with 0, the
 // kernel is correct. outcome() runs the kernel with each `Order` of CTAs and warps, and returns the
-// first failure. This is the kind of a Finding, the reason of another status, or "wrong values" if
-// the result differs from the truth in double precision. outcome() returns an empty string if every
-// run is correct.
+// first failure. A failure is the kind of a `Finding`, the reason of another status, or "wrong
+// values" if the result differs from the reference values. outcome() returns an empty string if
+// every run is correct.
 //
 // Example: EXPECT_EQ(outcome(gemm("gemm_k_major", {96, 72, 200}), 0), "");
 #pragma once
@@ -26,7 +26,7 @@ inline float to_bf16(float x) {
   return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000);
 }
 
-// The values of a buffer in double precision, and the bytes that the kernel reads.
+// The values of a buffer in double precision, and the bytes of the buffer that the kernel reads.
 struct HopperData {
   std::vector<double> values;
   std::vector<std::byte> bytes;
@@ -97,7 +97,7 @@ struct HopperProgram {
   // Adds the buffers to the simulator and returns the kernel's parameters without `fault`.
   std::function<std::vector<Bytes8>(Sim&)> bind;
   std::vector<std::byte>* out = nullptr;
-  // For each element of `out`: the truth, and the largest allowed absolute error.
+  // For each element of `out`: the exact value, and the largest allowed absolute error.
   std::vector<double> truth, bound;
   bool out_is_bf16 = false;
 };
@@ -139,7 +139,7 @@ inline std::string outcome(const HopperProgram& p, int fault) {
   return "";
 }
 
-// A deliberate fault, and the outcome() that it must have.
+// A deliberate fault, and what outcome() must return for this fault.
 struct HopperFault {
   int number;
   const char* found;

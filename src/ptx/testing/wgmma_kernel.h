@@ -2,9 +2,9 @@
 // For tests: builds a kernel of one warpgroup that copies an image (bytes from global memory) to
 // shared memory and executes wgmma instructions on it.
 //
-// Contract: the kernel is `k(out, image, acc, frag)` with 128 threads. It copies kWgmmaImage bytes.
-// It loads `registers` accumulators (%c0...) and four registers of A (%a0...) per thread, runs
-// `body`, and stores the accumulators. %d0 and %d1 hold the descriptors of A and B.
+// Contract: the kernel is `k(out, image, acc, frag)` with 128 threads. The kernel copies
+// kWgmmaImage bytes, loads `registers` accumulators (%c0...) and four registers of A (%a0...) per
+// thread, runs `body`, and stores the accumulators. %d0 and %d1 hold the descriptors of A and B.
 //
 // Example: Module m = wgmma_kernel({.registers = 64, .body = product("m64n128k16.f32.f16.f16")});
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The syntax tree of a PTX module. It has scopes, names and statements, but no decoded
-// instructions.
+// The syntax tree of a PTX module: scopes, names and statements, but no decoded instructions.
 //
 // Contract: string views point into the module's text, which must outlive the tree. The size of the
-// tree is proportional to the length of the text. For example, %r<100000> is one entry.
+// tree is proportional to the length of the text. For example, the tree has one entry for the
+// 100,000 registers of %r<100000>.
 //
 // Example: for (const Statement& s : function.statements) decode(s);
 #pragma once
@@ -42,8 +42,8 @@ struct Variable {
   Space space = Space::global;
   int64_t align = 1, element = 1, count = 1;  // bytes per element; number of elements
   bool is_extern = false, is_array = false;
-  bool is_register = false;      // a parameter of a function that is passed in a register
-  std::string_view initializer;  // the text between = and ;
+  bool is_register = false;      // a function parameter in a register
+  std::string_view initializer;  // the text between "=" and ";"
   int line = 0;
   int64_t bytes() const { return element * count; }
 };
@@ -79,13 +79,13 @@ struct ParsedModule {
   std::vector<Function> functions;
   std::vector<Variable> variables;
   std::unordered_map<std::string_view, size_t> by_name;           // of variables
-  std::unordered_map<std::string_view, size_t> device_functions;  // .func with a body
+  std::unordered_map<std::string_view, size_t> device_functions;  // .func that have a body
 };
 
 // Returns the size of a fundamental type in bytes ("u32" -> 4), or 0 for `pred` and for an unknown
 // type.
 int64_t type_bytes(std::string_view type);
-// Returns the value of a number literal, or nullopt if it is malformed.
+// Returns the value of a number literal, or nullopt if the literal is malformed.
 std::optional<Operand> parse_number(std::string_view text);
 
 }  // namespace cutegen::ptx

@@ -2,7 +2,7 @@
 // FunctionParser: parses one entry or device function.
 //
 // Contract: call run() once, after the reader has consumed ".entry" or ".func". If the text has
-// only a prototype, Function::scopes is empty.
+// only a function prototype, Function::scopes is empty.
 //
 // Example: CG_TRY(Function f, FunctionParser(in).run(true));
 #pragma once
@@ -11,14 +11,14 @@
 
 namespace cutegen::ptx {
 
-// Tracks .loc directives, which give the source line of the statements after them.
+// Tracks .loc directives, which give the source line of the statements that follow.
 class SourceLines {
  public:
   Result<void> location(Reader& in);
   int line = 0, column = 0;  // 0: unknown
 
  private:
-  int file_ = 0;  // file of the first .loc; other files are ignored
+  int file_ = 0;  // file of the first .loc; the class ignores .loc of other files
 };
 
 class FunctionParser {
@@ -42,7 +42,8 @@ class FunctionParser {
   int scope_ = 0, depth_ = 0;
 };
 
-// Parses the declaration of a variable or parameter after its state space: ".align 4 .b8 name[16]".
+// Parses the part of a variable's or parameter's declaration after the state space: ".align 4 .b8
+// name[16]".
 Result<Variable> parse_variable(Reader& in, Space space, bool is_extern);
 
 }  // namespace cutegen::ptx

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses the operands of a statement.
 //
-// Contract: `depth` limits the recursion. It is 0 for an operand of a statement, and 1 for an
+// Contract: `depth` limits the recursion. Pass 0 for an operand of a statement, and 1 for an
 // operand inside another operand.
 //
 // Example: CG_TRY(Operand o, parse_operand(in, 0));

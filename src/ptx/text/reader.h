@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reader: reads the tokens that a parser expects, and returns an error for any other token.
 //
-// Contract: an unexpected token gives a user error that names the PTX line. No function reads past
-// the end.
+// Contract: for an unexpected token, a function returns a user error that names the PTX line. No
+// function reads past the end of the text.
 //
 // Example: CG_TRY(std::string_view name, in.word("a label")); CG_CHECK(in.expect(";"));
 #pragma once

@@ -19,11 +19,11 @@ class AsyncUnit {
   AsyncUnit(CtaState& cta, MemoryUnit& memory)
       : cta_(cta), memory_(memory), addresses_(forms().addresses) {}
   bool issue(Warp& w, const Inst& in, uint32_t mask);
-  // Forms a group from the copies that the lanes have issued since their last commit.
+  // Forms a group of the cp.async copies that the lanes have issued since their last commit.
   void commit(const Warp& w, uint32_t mask) { cta_.copies.of(w.index).commit(mask); }
-  // Completes all groups of the lanes except the latest Inst::imm groups.
+  // Completes all cp.async groups of the lanes except the latest Inst::imm groups.
   bool wait(Warp& w, const Inst& in, uint32_t mask);
-  // Completes the copies on which the mbarrier arrival `arrival` depends.
+  // Completes the cp.async copies for which the mbarrier arrival `arrival` waits.
   bool complete(const AsyncArrival& arrival);
 
  private:

@@ -17,7 +17,7 @@ class ClusterUnit {
   ClusterUnit(CtaState& cta, WarpScheduler& scheduler) : cta_(cta), scheduler_(scheduler) {}
   Meet barrier(Warp& w, const Inst& in, uint32_t mask);
   bool map(Warp& w, const Inst& in, uint32_t mask);
-  // Call left() when the CTA ends. It checks that no other CTA uses the CTA's shared memory later.
+  // Call left() when the CTA ends, to check that no other CTA uses its shared memory later.
   bool left();
 
  private:

@@ -2,8 +2,8 @@
 // Collectives: executes the instructions with a member mask (shfl.sync, vote.sync, redux, match,
 // elect, bar.warp.sync).
 //
-// Contract: the lanes in the member mask execute the instruction together, when all of them that
-// have not exited have arrived. Lanes that arrive earlier wait (Meet::parked).
+// Contract: the lanes in the member mask execute the instruction together, as soon as every lane in
+// the mask has arrived or exited. Lanes that arrive early wait (Meet::parked).
 //
 // Example: if (collectives.execute(w, in, mask) == Meet::here) ++w.current.pc;
 #pragma once

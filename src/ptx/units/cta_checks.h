@@ -2,9 +2,9 @@
 // CtaChecks: applies all checks (races, undefined values, wgmma) to an instruction or a memory
 // access, in the right order.
 //
-// Contract: call copies() for each access to shared memory. Call the other functions only if
-// CtaState::hazards is set. Call stored() after the access, and the other functions before it. A
-// function that returns false has reported a `Finding` (a fault of the kernel).
+// Contract: call copies() for each access to shared memory. Call functions other than copies() only
+// if CtaState::hazards is set. Call stored() after the access, and all other functions before the
+// access. A function that returns false has reported a `Finding` (a fault of the kernel).
 //
 // Example: if (cta.hazards && !checks.shared(access)) return false;
 #pragma once
@@ -30,8 +30,8 @@ class CtaChecks {
   bool global(const WarpAccess& a, const Buffer& b);
   // WarpAccess::at has offsets in the local memory of the warp.
   void local(const WarpAccess& a);
-  // Checks a store after its execution. `b` is nullptr if the store is to shared memory, which
-  // begins at `zero`.
+  // Checks a store that MemoryUnit has executed. If the store is to shared memory, `b` is nullptr
+  // and `zero` is the start of shared memory.
   bool stored(const WarpAccess& a, const std::byte* zero, const Buffer* b) {
     return a.sum.contiguous || a.in.op != Op::store || races_.lanes(a, zero, b);
   }

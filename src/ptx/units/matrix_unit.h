@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatrixUnit: executes mma, movmatrix, ldmatrix and stmatrix, which need all 32 lanes of a warp.
 //
-// Contract: lanes that arrive early wait (Meet::parked) until all lanes have arrived. ldmatrix and
-// stmatrix access shared memory like loads and stores of 16-byte rows.
+// Contract: lanes that arrive at the instruction early wait (Meet::parked) until all lanes have
+// arrived. ldmatrix and stmatrix access shared memory like loads and stores of 16-byte rows.
 //
 // Example: if (matrix.execute(w, in, mask) == Meet::here) ++w.current.pc;
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executes a load, store or atomic of a warp, and records whether it may poll a word that another
-// thread writes.
+// Executes a load, store or atomic of a warp, and records whether this access may poll a word that
+// another thread writes.
 //
-// Contract: the caller has checked that all addresses are valid. `zero` is the host address of
-// address 0.
+// Contract: the caller has checked that all addresses are valid. `zero` is the host address of the
+// simulated address 0.
 //
 // Example: perform(cta, scheduler, access, cta.shared.data());
 #pragma once

@@ -16,11 +16,11 @@ namespace cutegen::ptx {
 class RaceChecks {
  public:
   explicit RaceChecks(CtaState& cta) : cta_(cta) {}
-  // `lanes` is distinct_lanes() of the access. `owner` is the CTA whose shared memory it accesses.
+  // `lanes`: the distinct_lanes() of the access; `owner`: the CTA whose memory it accesses.
   bool shared(const WarpAccess& a, uint32_t lanes, CtaState& owner);
   bool global(const WarpAccess& a, const Buffer& b, BufferShadow& shadow);
-  // Call lanes() after a store that is not contiguous. It checks that no two lanes have written
-  // different values to one address. `b` is nullptr if the access is to shared memory.
+  // Call lanes() after a store that is not contiguous, to check that no two lanes have written
+  // different values to one address. `b` is nullptr for a store to shared memory.
   bool lanes(const WarpAccess& a, const std::byte* zero, const Buffer* b);
   // Checks that an access to shared memory does not use bytes that a cp.async in flight will write.
   bool copies(const WarpAccess& a);

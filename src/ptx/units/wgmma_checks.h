@@ -2,10 +2,10 @@
 // WgmmaChecks: reports accesses to registers and shared memory that unfinished wgmma instructions
 // use.
 //
-// Contract: call these functions only if CtaState::wgmma and CtaState::races are set. A function
-// that returns false has reported a `Finding` (a fault of the kernel). A mov from a register is not
-// an access, because the assembler may give both registers the same machine register. The target of
-// the mov inherits the state of its source.
+// Contract: use a WgmmaChecks object only if CtaState::wgmma and CtaState::races are set. A
+// function that returns false has reported a `Finding` (a fault of the kernel). A mov from a
+// register is not an access, because the assembler may give source and target of a mov the same
+// machine register. The target of a mov inherits the state of its source.
 //
 // Example: if (!checks.follow(w, in, mask)) return false;
 #pragma once
@@ -20,8 +20,8 @@ class WgmmaChecks {
   explicit WgmmaChecks(CtaState& cta) : cta_(cta) {}
   // Call follow() before an instruction with Inst::watched that is not a wgmma.mma_async.
   bool follow(const Warp& w, const Inst& in, uint32_t mask);
-  // Call product() before a wgmma.mma_async. It checks that the registers are fenced and not in
-  // use, and then marks them as in use.
+  // Call product() before a wgmma.mma_async, to check that its registers are fenced and that no
+  // unfinished wgmma uses them, and to mark them as in use.
   bool product(const Warp& w, const Inst& in, const WgmmaOp& op);
   // Checks that a write to the shared memory of `owner` does not change bytes that an unfinished
   // wgmma.mma_async reads.

@@ -2,9 +2,10 @@
 // Editor: the functions with which the rewrite rules (rewrites.h) read and change a graph.
 //
 // Contract: the graph must come from prepare() (recipes/nest/fused.h), which removes in-place
-// operators. add() collects nodes. replace() inserts them before a node, and turns that node into a
-// view of their result, so that its first output keeps its name. Nodes that read this output
-// therefore need no change. drop_unread() removes nodes whose results no node reads.
+// operators. add() collects new nodes. replace() inserts the collected nodes before a node of the
+// graph, and turns this node into a view of their result. The first output of a replaced node keeps
+// its name, so nodes that read the output need no change. drop_unread() removes nodes whose results
+// no node reads.
 //
 // Example:
 //   Editor edit(task, graph); auto w = edit.add("total", "aten.sum.dim_IntList", ...);
@@ -28,36 +29,36 @@ class Editor {
 
   const Graph& graph() const { return graph_; }
   const Task& task() const { return task_; }
-  const Value* find(const std::string& name) const;  // also finds added values
+  const Value* find(const std::string& name) const;  // also finds values of add()
   const Shape& shape(const std::string& name) const;
-  // Returns the node that computes a value. If the value is a copy, returns the node that computes
-  // the original. Returns null for a tensor of the task.
+  // Returns the node that computes a value or, if the value is a copy, the node that computes the
+  // original. Returns null for a tensor of the task.
   const Node* source(const std::string& name) const;
-  // Returns the name of the original if the value is a copy, or a copy of a copy, and so on.
-  // Otherwise returns `name`.
+  // Returns the name of the original if the value is a copy, or a copy of a copy, and so on, and
+  // `name` for other values.
   std::string root(const std::string& name) const;
-  // Whether only one node reads the value, and the value is not a result of the task.
+  // Returns whether only one node reads the value, and the value is not a result of the task.
   bool read_once(const std::string& name) const;
   bool unread(const std::string& name) const;
-  // Whether the axis has size 1 at every shape of the task.
+  // Returns whether the axis has size 1 at every shape of the task.
   bool is_one(const std::string& name, size_t axis) const;
 
   // Adds a float32 node to the nodes that replace() will insert, and returns its value.
   std::string add(const std::string& word, const std::string& op, std::vector<Json> args,
                   Shape shape);
-  // Like add(), but `sizes` lists the arguments that are sizes of the task's tensors.
+  // Does what add() does; `sizes` lists the arguments that are sizes of the task's tensors.
   std::string add_sized(const std::string& word, const std::string& op, std::vector<Json> args,
                         Shape shape, std::vector<SizeArgument> sizes);
-  // Inserts the added nodes before the node `node_id` and turns that node into a view of `value`.
+  // Inserts the added nodes before the node `node_id` and turns this node into a view of `value`.
   void replace(const std::string& node_id, const std::string& value);
-  void discard() { added_.clear(); }  // drops the added nodes without inserting them
+  void discard() { added_.clear(); }  // drops the nodes of add()
   // Replaces a node by another node with the same outputs.
   void replace_node(const std::string& node_id, const std::string& op, std::vector<Json> args);
   void drop_unread();
   // Adds a condition on the task's sizes, as a plan expression. Programs of the changed graph are
-  // correct only if it holds.
+  // correct only if the condition holds.
   void require(const std::string& expression);
-  // Adds the condition that the tensor's axis has the same size as in the task as written.
+  // Adds the condition that the tensor's axis has the size that the task file gives it.
   void require_size(const std::string& tensor, size_t axis);
   const std::vector<std::string>& requirements() const { return requirements_; }
 
@@ -70,8 +71,8 @@ class Editor {
   size_t count_ = 0;
 };
 
-// Whether the operator only copies its first argument to the same shape. The copy may have another
-// dtype.
+// Returns whether the operator only copies its first argument to the same shape, perhaps with
+// another dtype.
 bool copies(const Editor& edit, const Node& node);
 
 }  // namespace cutegen::recipes

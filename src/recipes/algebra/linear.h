@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// LinearSum: moves a sum or mean through linear operators, down to a product or a convolution.
+// LinearSum: moves a sum or mean through linear operators, down to a matrix product or a
+// convolution.
 //
 // Contract: of() appends nodes that compute the sum or mean of a value over `axes`, and returns the
-// name of the result, in which these axes have size 1. It returns nullopt if the value is not a
+// name of the result, in which these axes have size 1. of() returns nullopt if the value is not a
 // linear function of a product's or convolution's result, or if a node outside this computation
 // reads an intermediate value. Constant factors must lie between 2^-16 and 2^16. The new nodes
-// multiply the summed operand by these factors, so that no intermediate value is larger than in the
-// original graph.
+// multiply the summed operand by the constant factors, so that no intermediate value is larger than
+// in the original graph.
 //
 // Example: sum(x @ w / 2 + b, 1) -> x . (sum(w, 1) / 2) + sum(b)
 #pragma once
@@ -20,7 +21,7 @@
 
 namespace cutegen::recipes {
 
-// A factor of all results: a number, or a tensor with one element. If `divides` is set, it is a
+// A factor of all results: a number, or a tensor with one element. If `divides` is set, `by` is a
 // divisor.
 struct Factor1 {
   Json by;
@@ -31,7 +32,7 @@ using Factors = std::vector<Factor1>;
 class LinearSum {
  public:
   // Computes the sum or mean of a product's or convolution's result, times the factors. Returns the
-  // name of the value, or nullopt if the rule does not cover the node.
+  // name of the sum or mean, or nullopt if the rule does not cover the node.
   using Base = std::function<std::optional<std::string>(
       const LinearSum&, const Node& node, const std::vector<int>& axes, const Factors& factors)>;
   LinearSum(Editor& edit, bool mean, Base base)
@@ -39,7 +40,7 @@ class LinearSum {
 
   std::optional<std::string> of(const std::string& value, const std::vector<int>& axes,
                                 const Factors& factors = {}) const;
-  // Appends a sum or mean of the value itself, whatever node computes it.
+  // Appends a sum or mean of the value itself, whatever node computes the value.
   std::string direct(const std::string& value, const std::vector<int>& axes) const;
   std::string times(std::string value, const Factors& factors) const;
   Editor& edit() const { return edit_; }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rewrites: algebraic rules that remove work from a task's graph. Each rule has a name and a file.
+// Rewrites: algebraic rules that remove work from a task's graph. Each rule has a name and its own
+// source file.
 //
 // Contract: rewrite() applies the rules in `chosen` and no others. The graph of the returned task
 // has the same outputs in exact arithmetic. `applied` has one entry for each rule that changed the
 // graph. Each rule has a numerical condition, which ensures that the float32 program of the new
 // graph is as accurate as a program of the original graph, and that infinite or undefined results
 // stay infinite or undefined. If prepare() refuses the graph, rewrite() does not change it.
-// find_rewrites() also lists the rules that would apply but are not chosen.
+// find_rewrites() also lists the rules that would apply but that `chosen` lacks.
 //
 // Example:
 //   CG_TRY(auto chosen, parse_rewrites("sum-of-product", "--rewrites"));
@@ -37,8 +38,8 @@ inline constexpr const char *kAllRewrites = "all", *kNoRewrites = "none";
 using RewriteRules = std::set<RewriteRule>;
 
 RewriteRules all_rewrites();
-// Parses "all", "none", or names separated by commas. The error for an unknown name lists all
-// names.
+// Parses "all", "none", or names separated by commas. The error for an unknown name lists all names
+// of rules.
 Result<RewriteRules> parse_rewrites(const std::string& text, const std::string& where);
 // Returns one sentence that explains a rule, for help texts and reports.
 std::string meaning_of(RewriteRule rule);
@@ -46,7 +47,7 @@ std::string meaning_of(RewriteRule rule);
 struct Rewritten {
   Task task;
   std::vector<Rewrite> applied;
-  // Plan expressions. A program of `task` is correct only at sizes at which all are true.
+  // Plan expressions; a program of `task` is correct only at sizes at which all of them are true.
   std::vector<std::string> requirements;
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rewrite rules (rewrites.h). Each function is one rule and has its own .cpp file.
+// The rewrite rules (rewrites.h). Each function in this header is one rule and has its own .cpp
+// file.
 //
-// Contract: a rule changes the graph in one place, or not at all. If it changed the graph, it
-// returns one sentence that says what it changed, with the sizes of the task as written. Otherwise
-// it returns nullopt.
+// Contract: a rule changes the graph in one place, or not at all. A rule that changed the graph
+// returns one sentence that says what it changed, with the sizes in the task file. A rule that did
+// not change the graph returns nullopt.
 //
 // Example: while (auto effect = sum_of_product(edit)) effects.push_back(*effect);
 #pragma once
@@ -26,7 +27,7 @@ Effect merge_clamps(Editor& edit);
 Effect fold_scales(Editor& edit);
 
 // Returns the lower and upper limit of an operator that clamps by constant numbers, or nullopt for
-// other operators. A missing limit is infinite.
+// other operators. If the operator has only one limit, the other limit is infinite.
 std::optional<std::pair<double, double>> clamp_limits(const Node& node);
 
 }  // namespace cutegen::recipes

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces composite operators by simpler nodes. An operator is composite if simpler operators can
-// compute its result: PyTorch's, or those that only cutegen has (graph/decompose.h).
+// compute its result: operators of PyTorch, or operators that only cutegen has (graph/decompose.h).
 //
-// Contract: expand_composites() replaces each such node by simpler nodes with the same values under
-// the same names. cutegen calls it before it looks for products, windows and scans, because
-// composites may expand to these operators. If it does not cover a use of an operator, the node
-// stays as it is. A later step then returns an error that names the operator.
+// Contract: expand_composites() replaces each node with a composite operator by simpler nodes with
+// the same values under the same names. cutegen calls it before it looks for matrix products,
+// windows (convolutions and pooling) and scans, because composite operators may expand to these.
+// expand_composites() does not change a node whose use of an operator it does not cover; for this
+// node, a later step returns an error that names the operator.
 //
 // Example: aten.dot.default(x, y) -> sum(x * y)
 #pragma once

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expansion: replaces one node of a graph by simpler nodes. It has short functions that append
-// nodes.
+// Expansion: replaces one node of a graph by simpler nodes. The class has short functions that
+// append nodes.
 //
 // Contract: an Expansion reads the arguments of `node` and appends nodes to the graph. A function
 // that appends a node returns the name of the node's value. A Rule returns true if it replaced the
-// node. If it returns false, it must not have appended any nodes. A Rule that replaces a node must
-// write every output of the node that other nodes read.
+// node. A Rule that returns false must not have appended any nodes. A Rule that replaces a node
+// must write every output of the node that other nodes read.
 //
 // Example: e.write("sum", "aten.sum.default", {tensor_ref(e.input(0)->name)}, {}, e.result().name);
 #pragma once
@@ -25,8 +25,7 @@ class Expansion {
   Expansion(Graph& out, const Graph& graph, const Node& node)
       : node(node), graph(graph), write_(out, graph, node) {}
 
-  // Appends a node. If the new value replaces an output of `node`, `name` is the name of that
-  // output.
+  // Appends a node. If its value replaces an output of `node`, `name` is the name of this output.
   std::string write(const std::string& word, const std::string& op, std::vector<Json> args,
                     Shape shape, const std::string& name = "") {
     return write_.add(word, op, std::move(args), std::move(shape), name);
@@ -35,18 +34,18 @@ class Expansion {
     return write_.view("view", from, shape, name);
   }
   std::string as(DType dtype, const std::string& value) { return write_.as(dtype, value); }
-  // Applies a pointwise operator to values, or to a value and a number. The result has type
+  // Applies a pointwise operator to values, or to a value and a number, with a result of type
   // `dtype`.
   std::string map(const std::string& op, std::vector<Json> args, const Shape& shape,
                   DType dtype = DType::f32) {
     return as(dtype, write(op, "aten." + op, std::move(args), shape));
   }
-  // Appends a tensor with the values start, start + 1, ... It has one axis, which is as long as
-  // axis `axis` of `like`.
+  // Appends a tensor with the values start, start + 1, ... The tensor has one axis, which is as
+  // long as axis `axis` of `like`.
   std::string counting(const Value& like, size_t axis, int64_t start = 0);
   // Returns the size of an axis of a value, as an operand for a pointwise operator.
   static Json size_of(const Value& value, size_t axis);
-  // Makes `from` the first output of `node`, viewed in that output's shape.
+  // Replaces the first output of `node` by a view of `from` in the output's shape.
   bool finish(const std::string& from) {
     view(from, result().shape, result().name);
     return true;
@@ -62,7 +61,7 @@ class Expansion {
   // Sorts `x` along axis `dim` in ascending order. Writes the sorted elements as the value
   // `values`, and their positions in `x` as the value `places`.
   void sort(const Value& x, int64_t dim, const std::string& values, const std::string& places);
-  // Returns the tensor that is argument `index`, or null if that argument is not a tensor.
+  // Returns argument `index` if this argument is a tensor, and null if not.
   const Value* input(size_t index) const;
   Json arg(size_t index) const { return index < node.args.size() ? node.args[index] : Json(); }
   std::optional<double> number_at(size_t index) const { return number(arg(index)); }
@@ -73,8 +72,8 @@ class Expansion {
     if (!of) return std::nullopt;
     return axis(index, of->shape.size());
   }
-  // Returns argument `index` as a list of `count` integers. A single integer is repeated. The list
-  // is empty if the argument is anything else.
+  // Returns argument `index` as a list of `count` integers, which repeats a single integer. Returns
+  // an empty list if the argument is neither an integer nor a list of integers.
   std::vector<int64_t> numbers(size_t index, size_t count) const;
   bool is_read(size_t output) const;
 
@@ -87,8 +86,8 @@ class Expansion {
 
 using Rule = bool (*)(Expansion&);
 
-// Each of these functions covers the operators of one .cpp file. It returns the Rule for the
-// operator with the name `base`, or null if its file has no such Rule.
+// Each function NAME_rule() returns the Rule of its own .cpp file for the operator with the name
+// `base`, or null if the file has no Rule for this operator.
 Rule loss_rule(const std::string& base);
 Rule product_rule(const std::string& base);
 Rule move_rule(const std::string& base);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages that replace the values of tensors that they also read.
+// Orders the reads and writes of stages that mutate tensors of the task.
 //
 // Contract: after read_before_writing(), every stage reads the old values of mutated tensors. A
-// loop nest may read and write a tensor at the same element, because one thread reads the element
-// before it writes it. If any other stage would read a new value, the stages write the new values
-// to scratch, and a last stage copies them.
+// loop nest may read and write the same element of a tensor, because one thread reads the element
+// and then writes it. If another stage would read a new value, the stages write the new values to
+// scratch memory, and a last stage copies them to the tensor.
 //
 // Example: CG_TRY(stages, read_before_writing(task, std::move(stages)));
 #pragma once

@@ -2,10 +2,11 @@
 // The order recipe: kernels for topk, sort and argsort along the last axis, with pointwise
 // operators on the elements before they are sorted.
 //
-// Contract: the loop nest (nest/fused.h) has a `choice`, and only its innermost axis is reduced. If
-// topk returns few elements, the threads that share a row find them one after another. Longer
-// results come from a CTA that sorts the row in shared memory. If the row does not fit, CTAs sort
-// tiles and merge them.
+// Contract: the loop nest (nest/fused.h) has a `choice` (a topk, sort or argsort), and only its
+// innermost axis is reduced. For a topk with few results, the threads that share a row select these
+// elements without sorting the row. For sort, argsort and a topk with many results, a CTA sorts the
+// row in shared memory. If the row does not fit in shared memory, CTAs sort tiles of the row and
+// merge these tiles.
 //
 // Example: order_part(task, fused, order_safe(fused), label)
 #pragma once

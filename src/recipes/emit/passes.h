@@ -2,17 +2,20 @@
 // Passes: writes the body of a reduction kernel, pass by pass over the reduced axis.
 //
 // Contract: a reduction has depth d if it depends on a chain of d - 1 other reductions. Reductions
-// of the same depth share a pass. After these passes, a last pass computes the results that vary
-// along the reduced axis. The first thread of each row writes the other results. If `online` is
-// set, one pass computes two reductions although the second depends on the first (Joint).
+// of the same depth share a pass. After the passes with reductions, a last pass computes the
+// results that vary along the reduced axis. The first thread of each row writes the results that do
+// not vary along the reduced axis. If `online` is set, one pass computes two reductions although
+// one of them depends on the other (Joint).
 //
-// text() is one kernel with all passes. If `split` is set, several CTAs share a row, and each pass
-// is a kernel of its own. partial(d) is the kernel of pass d: each CTA writes its accumulators to
-// scratch, and later kernels merge them in a fixed order. finish() is the last kernel.
+// text() returns one kernel with all passes. If `split` is set, several CTAs share a row, and each
+// pass is a kernel of its own. partial(d) returns the kernel of pass d: each CTA writes its
+// accumulators to scratch memory, and later kernels merge the accumulators in a fixed order.
+// finish() returns the last kernel.
 //
 // If `resident` is set, one CTA or cluster processes a row and keeps operands that differ between
-// rows in shared memory. If elements stay on the SM, the first pass may overwrite them with values
-// computed from them, which later passes read (kept_values.h).
+// rows in shared memory. The first pass may overwrite elements in registers or shared memory with
+// values that it computed from these elements, so that later passes read the computed values
+// (kept_values.h).
 //
 // Example: Passes(fused, code, {.column = false, .cached = true}).text()
 #pragma once
@@ -32,26 +35,26 @@ namespace cutegen::recipes {
 
 struct PassOptions {
   bool column = false, cached = false, online = false, split = false;
-  bool resident = false;         // elements stay in the shared memory of a CTA or a cluster
-  bool turns = false;            // resident, and the next row loads while results are written
+  bool resident = false;         // elements stay in shared memory of a CTA or a cluster
+  bool turns = false;            // resident: loads the next row while it writes results
   bool clustered = false;        // in a column kernel, the CTAs of a cluster share columns
-  std::set<size_t> packed = {};  // operands that registers hold in their 16-bit dtype
+  std::set<size_t> packed = {};  // operands that stay in 16 bits in registers
   Accuracy accuracy = {};
-  // Operands whose elements in shared memory the first pass may overwrite with computed values.
+  // Operands whose elements, in registers or shared memory, the first pass may overwrite.
   std::vector<size_t> room = {};
 };
 
-// Two reductions of x that one pass can compute although the second depends on the first: max(x)
-// and sum(exp(x - max)), or sum(x) and sum((x - mean)^2). `first` and `second` are indices of
-// instructions. `moments` means the second of these pairs.
+// Two reductions of x that one pass can compute although `second` depends on `first` (indices of
+// instructions): max(x) and sum(exp(x - max)) or, if `moments` is set, sum(x) and sum((x -
+// mean)^2).
 struct Joint {
   int first = -1, second = -1;
   bool moments = false;
 };
 std::optional<Joint> find_joint(const Fused& fused);
 
-// The accumulators of one reduction, which a pass writes to scratch: the name of the tensor, the
-// C++ type, the size in floats, and the depth of the reduction.
+// The accumulators of one reduction, which a pass writes to scratch memory: the tensor's name, the
+// C++ type, the size in floats (`words`), and the reduction's depth.
 struct Parts {
   std::string name, type;
   int words = 1, depth = 1;
@@ -63,22 +66,22 @@ class Passes {
   std::string text();
   std::string partial(int depth);
   std::string finish();
-  int depth() const;  // the number of passes, without the last one, which only writes results
+  int depth() const;  // number of passes without the last one, which only writes results
   std::vector<Parts> parts() const;
-  // The names that the kernel uses for a value, and for the CuTe tensors of an operand and an
-  // output.
+  // id() is the kernel's name for a value; input_tensor() and output_tensor() are its names for the
+  // CuTe tensors of an operand and an output.
   const std::string& id(int inst) const { return code_.id(inst); }
   const std::string& input_tensor(size_t operand) const { return inputs_[operand]; }
   const std::string& output_tensor(size_t output) const { return outputs_[output]; }
-  // The name of the shared-memory array that holds an operand.
+  // Returns the name of the shared-memory array that holds an operand.
   const std::string& slots(size_t operand) const { return slots_[operand]; }
   // Sets the text with which a column kernel loads the row value `leaf` through an index tensor.
   void load_by(int leaf, std::string text) { row_loads_[leaf] = std::move(text); }
   // Sets the text with which each pass loads an operand that the kernel does not keep in registers.
   void load_late(size_t operand, std::string text) { late_loads_[operand] = std::move(text); }
-  // The leaves (instructions that read memory) of this level that the kernel needs.
+  // Returns the leaves (instructions that read memory) of level `level` that the kernel needs.
   std::vector<int> leaves(Level level) const;
-  // words() is the size of the largest accumulator in floats, all_words() the size of all
+  // words() returns the size in floats of the largest accumulator, and all_words() the size of all
   // accumulators.
   int words() const;
   int all_words() const;
@@ -129,10 +132,10 @@ class Passes {
   std::vector<int> used_;
   std::vector<std::string> inputs_, outputs_, registers_, slots_;
   KeptValues values_;
-  std::string shift_, exact_count_;  // names of variables, if the Joint is `moments`
-  // The next maps give the names of a reduction's variables. accumulators_: its accumulator in
-  // registers. kept_: its accumulators in scratch. vectors_: the vector that one add() takes. few_:
-  // the sum of a few elements.
+  std::string shift_, exact_count_;  // kernel's variables, if the Joint is `moments`
+  // The maps below give the kernel's variables for a reduction: accumulators_ its accumulator in
+  // registers, kept_ its accumulators in scratch memory, vectors_ the vector that one add() takes,
+  // few_ the sum of a few elements.
   std::map<size_t, std::string> late_loads_;
   std::map<int, std::string> row_loads_, accumulators_, kept_, vectors_, few_;
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipes: expert kernels with parameters. A recipe matches the task's graph, never the names of
-// files or classes.
+// Recipes: kernels that experts wrote, as templates with parameters. A recipe matches the task's
+// graph, never the names of files or classes.
 //
 // Contract: match_recipe() returns the recipe that applies, with its parameters and their legal
-// values. If no recipe applies, `why` says so. instantiate() returns the program for one choice of
-// parameters. `safe` is the choice from which a search starts. A program works for all sizes of the
-// task, because its sizes are symbols of the plan.
+// values. If no recipe applies, `why` gives the reason. instantiate() returns the program for one
+// choice of parameter values. `safe` has the values with which a search starts. A program works for
+// all sizes of the task, because its sizes are symbols of the plan.
 //
 // Example:
 //   auto m = match_recipe(task, "sm_90a"); if (m.recipe) auto p = instantiate(task, m, m.safe);
@@ -27,18 +27,18 @@ struct RecipeMatch {
   std::string why;     // why the recipe applies, or the first operator that no recipe covers
   std::vector<RecipeParameter> parameters;
   Json safe;                          // the initial parameters, {"vector": 1, ...}
-  std::shared_ptr<const void> state;  // only the recipe's own functions read it
+  std::shared_ptr<const void> state;  // private data of the recipe
 };
 
 // `arch` is the GPU's architecture. With kHopperArch, programs may use features that only Hopper
-// has. If `arch` is empty, they run on any GPU.
+// has. With an empty `arch`, programs run on any GPU.
 RecipeMatch match_recipe(const Task& task, std::string_view arch = {});
 Result<KernelProgram> instantiate(const Task& task, const RecipeMatch& match, const Json& params);
-// Returns the choices of parameters to try after `params`, most promising first. Each of them
-// differs from `params` in one parameter.
+// Returns the choices of parameters that a search should try after `params`, most promising first.
+// Each choice differs from `params` in one parameter.
 std::vector<Json> neighbours(const RecipeMatch& match, const Json& params);
-// Returns the program that `cutegen new` writes for the user to complete. It compiles and writes
-// placeholder values to every output.
+// Returns the program that `cutegen new` writes for the user to complete: a program that compiles
+// and writes placeholder values to every output.
 Result<KernelProgram> skeleton(const Task& task);
 
 }  // namespace cutegen::recipes

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReductionKernel: writes the source file of a reduction. It declares the operands as CuTe tensors
-// and uses the passes of passes.h. Only the reduction recipe includes this header.
+// ReductionKernel: writes the source file of a reduction. The source declares the operands as CuTe
+// tensors and contains the passes of passes.h. Only the reduction recipe includes this header.
 //
-// Contract: source() is the whole file. launches() lists the kernels of the file in order, each
-// with its own arguments. Strides that are not static are kernel arguments with plan expressions. A
-// kernel is called resident if it keeps rows in shared memory between passes (`cached` 2).
+// Contract: source() returns the whole file. launches() lists the kernels of the file in order,
+// each with its own arguments. Strides that are not static are kernel arguments, whose values plan
+// expressions give. A resident kernel is a kernel that keeps rows in shared memory between passes
+// (`cached` 2).
 //
 // Example: ReductionKernel k(task, fused, params, label); k.source();
 #pragma once
@@ -17,29 +18,31 @@
 
 namespace cutegen::recipes {
 
-// Whether a resident kernel keeps this operand in shared memory. It does so if the operand differs
-// between rows and its elements are contiguous along the row.
+// Returns whether a resident kernel keeps the operand in shared memory: the operand differs between
+// rows, and its elements are contiguous along the row.
 bool stays(const Fused& fused, const Nest& nest, const Operand& operand);
-// Whether a kernel with `cached` 1 keeps this operand in registers. It does so if the operand
-// differs between rows. Each pass loads all other operands (weights) again, from L1 or L2.
+// Returns whether a kernel with `cached` 1 keeps the operand in registers, because the operand
+// differs between rows. Each pass loads operands that do not differ between rows (weights) again,
+// from L1 or L2.
 bool in_registers(const Fused& fused, const Nest& nest, const Operand& operand);
-// Whether a column kernel keeps the operand in registers without converting its 16-bit elements.
+// Returns whether a column kernel keeps the operand in registers without converting its 16-bit
+// elements.
 bool packed(const Fused& fused, const Nest& nest, const Operand& operand);
-// The bytes of shared memory that a resident kernel needs for one element of a row.
+// Returns how many bytes of shared memory a resident kernel needs for one element of a row.
 int64_t element_bytes(const Fused& fused, const Nest& nest);
-// The bytes of shared memory that a CTA of a resident kernel needs at the official shape, which is
-// the shape of the task as written.
+// Returns how many bytes of shared memory a CTA of a resident kernel needs at the official shape,
+// which is the shape in the task file.
 int64_t resident_bytes(const Fused& fused, const Nest& nest, const Json& params);
-// The number of steps that a thread takes along the reduced axis at the official shape.
+// Returns how many steps a thread takes along the reduced axis at the sizes in the task file.
 int64_t steps_of_thread(const Nest& nest, const Json& params);
 int64_t elements_of_thread(const Nest& nest, const Json& params);
 
-// The number of rows that a cluster of a resident kernel processes one after another.
+// Returns how many rows a cluster of a resident kernel processes one after another.
 int64_t turns_of(const Json& params);
 
 // The ring buffer in shared memory with which a cluster loads the next rows in advance. A row
 // consists of `groups` groups of vectors, and the ring holds `places` groups. Groups enter and
-// leave in order.
+// leave the ring in order.
 struct Ring {
   int64_t groups = 0, places = 0;
 };
@@ -51,7 +54,7 @@ class ReductionKernel {
   struct Launch {
     std::string name;
     std::vector<Parts> parts;
-    bool whole_grid = true;  // all CTAs that share a row run the kernel; if false, only one
+    bool whole_grid = true;  // false: only one CTA of each row runs the kernel
   };
 
   ReductionKernel(const Task& task, const Fused& fused, const Json& params, const Label& label);
@@ -62,13 +65,13 @@ class ReductionKernel {
   bool split() const { return parts_ > 1; }
   bool resident() const { return get("cached") == 2; }
   bool turns() const { return turns_of(params_) > 1; }
-  // Whether the CTAs of a cluster share columns.
+  // Returns whether the CTAs of a cluster share columns.
   bool clustered() const { return !row() && get("cluster") > 1; }
-  bool wide() const;       // whether a row has too many elements for 32-bit indices
-  bool many_rows() const;  // whether there are too many rows for 32-bit indices
+  bool wide() const;       // a row has too many elements for 32-bit indices
+  bool many_rows() const;  // the rows are too many for 32-bit indices
   bool in_runs() const { return nest_.in_runs && !wide(); }
-  // Whether a row consists of runs of elements (cutegen/runs.cuh), and some operand has one element
-  // for each run.
+  // Returns whether a row consists of runs of elements (cutegen/runs.cuh), and some operand has
+  // only one element for each run.
   bool has_runs() const;
   std::vector<Parts> parts() const { return passes_.parts(); }
   const std::vector<StrideArgument>& strides() const { return tensors_.strides(); }
@@ -98,9 +101,9 @@ class ReductionKernel {
   Passes passes_;
   std::string inputs_, outputs_, loads_;  // text that all kernels of the file contain
   std::string runs_;                      // name of the cutegen::Runs object
-  // In a resident kernel: the statements that copy to shared memory, declare it, and read it.
+  // Statements of a resident kernel: copies to shared memory, its declaration, and its reads.
   std::string fetches_, slots_, reads_;
-  // If a CTA computes several rows: the declarations of the tensors of a row, and of the next row.
+  // For a CTA that computes several rows: declarations of a row's and the next row's tensors.
   std::string rows_, next_;
   std::string kernels_, source_;
   std::vector<Launch> launches_;

@@ -2,12 +2,12 @@
 // ScanBody: writes the loop of a scan kernel over the tiles of a row. Only the scan recipe includes
 // this header.
 //
-// Contract: text() is the loop. The kernel around it must declare `along`, `across`, `steps`,
-// `first`, `last`, `read`, `live`, and either `row` and `lane` or `column` and `team`. If text()'s
-// argument `last` is false, the loop only computes the totals of a CTA's part of the row. inputs()
-// and outputs() are the names of the operands' tensors. In a column kernel, some values do not vary
-// along the scanned axis. The caller must pass the text that loads such a value to load_by() before
-// it calls text().
+// Contract: text() returns the loop. The kernel around the loop must declare `along`, `across`,
+// `steps`, `first`, `last`, `read`, `live`, and either `row` and `lane` or `column` and `team`. If
+// text()'s argument `last` is false, the loop only computes the totals of a CTA's part of the row.
+// inputs() and outputs() return the names of the operands' tensors. For each value of a column
+// kernel that does not vary along the scanned axis, the caller must pass the text that loads the
+// value to load_by() before it calls text().
 //
 // Example: ScanBody b(fused, params, nest, code); b.text(true);
 #pragma once
@@ -18,8 +18,8 @@
 
 namespace cutegen::recipes {
 
-// A scan in the loop, with the kernel's names for the scan's values in a tile, its running result
-// and its operation.
+// A scan in the loop, with the kernel's names for the scan's values in a tile (`values`), its
+// running result (`carry`) and its operation.
 struct Scanned {
   int inst;
   Scan scan;
@@ -32,27 +32,27 @@ class ScanBody {
  public:
   ScanBody(const Fused& fused, const Json& params, const Nest& nest, Code& code);
   std::string text(bool last) const;
-  // The declaration of the shared memory through which threads exchange totals, or "" if they need
-  // none.
+  // Returns the declaration of the shared memory in which threads exchange totals, or "" if the
+  // threads exchange none.
   std::string shared() const;
   bool split() const { return int_param(params_, "parts") > 1; }
   const std::vector<int>& used() const { return used_; }  // the instructions in the loop
   const std::vector<std::string>& inputs() const { return inputs_; }
   const std::vector<std::string>& outputs() const { return outputs_; }
   void load_by(int leaf, std::string text) { row_loads_[leaf] = std::move(text); }
-  const std::vector<std::string>& totals() const { return totals_; }  // scratch with parts' totals
+  const std::vector<std::string>& totals() const { return totals_; }  // scratch: totals of parts
 
  private:
   const Inst& at(int inst) const { return fused_.insts[size_t(inst)]; }
   bool row() const { return nest_.reduced_inside; }
   bool reversed() const { return at(scans_.front().inst).scan.reversed; }
-  // Whether the loop visits the elements of a vector from the last to the first.
+  // Returns whether the loop visits the elements of a vector from the last to the first.
   bool backwards() const { return row() && reversed(); }
   bool exchanges() const;
-  // The text that names the shared memory in which threads exchange the totals of scan `number`.
+  // Names the shared memory in which threads exchange the totals of scan `number`.
   std::string room(const std::string& turn, size_t number) const;
   bool wide() const;
-  // The kernel's name for an element's position. In a reversed scan, `j` counts from the end.
+  // Returns the name of an element's position; in a reversed scan, `j` counts from the end.
   const char* place() const { return reversed() ? "at" : "j"; }
   const char* element() const { return backwards() ? "[i][n]" : "[i][v]"; }
   std::string elements(const std::vector<int>& targets) const;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ScanKernel: writes the source file of a scan. Only the scan recipe includes this header.
 //
-// Contract: source() is the whole file. launches() lists the kernels of the file in order. If
-// `parts` is above 1, several CTAs share a row. The first kernel is then `totals`, which writes the
-// total of each CTA's part to scratch. The last kernel is `scan`.
+// Contract: source() returns the whole file. launches() lists the kernels of the file in order. If
+// the parameter `parts` is above 1, several CTAs share a row, and the first kernel is `totals`,
+// which writes the total of each CTA's part to scratch memory. The last kernel is always `scan`.
 //
 // Example: ScanKernel k(task, fused, params, label); k.source();
 #pragma once
@@ -23,7 +23,7 @@ class ScanKernel {
   bool row() const { return nest_.reduced_inside; }
   bool split() const { return body_.split(); }
   const std::vector<StrideArgument>& strides() const { return tensors_.strides(); }
-  // The names of the scratch tensors with the totals of the parts, one for each scan.
+  // Returns the names of the scratch tensors with the totals of the parts, one for each scan.
   const std::vector<std::string>& totals() const { return body_.totals(); }
 
  private:
@@ -35,7 +35,7 @@ class ScanKernel {
   Code code_;
   NestTensors tensors_;
   ScanBody body_;
-  std::string views_, results_, loads_;  // text that both kernels contain
+  std::string views_, results_, loads_;  // text in both kernels
   std::string kernels_, source_;
   std::vector<std::string> launches_;
 };

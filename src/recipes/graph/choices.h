@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choices: the operators topk, sort and argsort, which put elements of a row in order.
+// Choices: the operators topk, sort and argsort, which order the elements of each row.
 //
-// Contract: find_choice() returns nullopt for other operators, and an error for a use that no
-// recipe covers. topk and sort return values and their positions in the row; argsort returns only
-// positions. Equal values keep the order of their positions. As in PyTorch, NaN counts as the
-// largest value. `count` is the number of elements that topk returns, or 0 for sort and argsort.
+// Contract: find_choice() returns nullopt for operators that are not choices, and an error for a
+// use that no recipe covers. topk and sort return values and their positions in the row; argsort
+// returns only positions. Equal values keep the order of their positions. As in PyTorch, NaN counts
+// as the largest value. `count` is the number of elements that topk returns, or 0 for sort and
+// argsort.
 //
 // Example: topk(x, 6, -1) with x [4096, 64] -> {"x", count 6, largest true}
 #pragma once
@@ -17,7 +18,8 @@
 
 namespace cutegen::recipes {
 
-// The largest `count` for which a kernel finds the elements of a row one after another.
+// The largest `count` for which a kernel selects elements from a row that a CTA could sort in
+// shared memory.
 inline constexpr int64_t kMostSelected = 64;
 // The largest `count` for which a kernel selects elements from a row that is too long to be sorted
 // in shared memory.
@@ -31,14 +33,14 @@ struct Choice {
   bool largest = true;
   bool positions_only = false;
   bool long_row = false;    // the row is too long to be sorted in shared memory
-  bool integers = false;    // the row has integers; a kernel then sorts keys of 16 bytes
-  int inst = -1;            // index of the instruction that computes an element of the row
+  bool integers = false;    // the row has integers, so that kernels sort 16-byte keys
+  int inst = -1;            // the instruction that computes an element of the row
   std::string extent = {};  // number of results along the row, as a plan expression
-  // True if the kernel selects the first `count` elements. Otherwise it sorts the whole row.
+  // Returns whether the kernel selects the first `count` elements instead of sorting the row.
   bool selects() const {
     return !integers && count > 0 && count <= (long_row ? kMostBounded : kMostSelected);
   }
-  // The number of elements that a CTA can sort in shared memory.
+  // Returns how many elements a CTA can sort in shared memory.
   int64_t capacity() const { return integers ? kMostSorted / 2 : kMostSorted; }
 };
 

@@ -3,39 +3,41 @@
 // operators with several results.
 //
 // Contract: decompose() returns a graph with the same values under the same names, in which
-// pointwise operators, reductions and views replace the composite operators. If it does not support
-// a use of an operator, the error is `unsupported`. `extents` has the sizes that are not the size
-// of any tensor's axis, such as the number of groups of a group norm. It maps a value's name and an
-// axis to a plan expression.
+// pointwise operators, reductions and views replace the composite operators. If decompose() does
+// not support a use of an operator, the error is `unsupported`. `extents` maps a value's name and
+// an axis to a plan expression, for each size that is not the size of any tensor's axis, such as
+// the number of groups of a group norm.
 //
 // The graph may contain these operators, which PyTorch does not have:
-// - cutegen.pick(x, t, d): the element of x at position t along axis d
-// - cutegen.part(x, dim, k): the k-th of equal parts of x along the axis
-// - cutegen.inside(x, low, high): x, in which the first `low` and the last `high` elements along
-//   each axis after the first two are zero. Only rewrites (algebra/rewrites.h) add this operator.
-// - cutegen.counting(start, step): a tensor with one axis and the values start, start + step, ...
-//   The module fixes its length. With the further argument kAnyCount, its length may depend on the
-//   task's sizes. With a value and an axis as further arguments, its length is the size of that
-//   axis.
-// - cutegen.shift(x, dim, rule, shift, reversed, fill, before, after): along axis `dim`, element i
-//   of the result is element shift + i of x, or shift - i if `reversed`. The rule says how to treat
-//   an index outside the axis. "": there is no such index; "cyclic", "modulo": the index is taken
-//   modulo the size; "nearest": it means the nearest element; "reflect": it means the mirror image;
-//   "fill": the result has `before` elements with the value `fill` at the start and `after` at the
-//   end.
-// - cutegen.affine(x, axes, sizes, fill): reads x at indices that are linear in the result's
-//   indices. axes has [[[axis, step], ...], shift, at] for each axis of x. The index along that
-//   axis is `shift` plus the sum of step * (index along the result's axis `axis`). `shift` is a
-//   number or an expression, and `at` is its value at the official shape. sizes has an expression
-//   for each axis of the result, or "". "@0" in an expression means the size of x along axis 0.
-//   Elements outside x are `fill`. Without `fill`, no index lies outside.
-// - cutegen.filled(number, value, axis, ...): a tensor filled with the number. Each pair of a value
-//   and an axis gives the size of one axis of the result.
-// - cutegen.values(list): a tensor with these constants. The torch worker writes this operator.
-// - cutegen.scatter(x, part, axis, index, along, mode, wraps): x with the elements of `part` stored
-//   at the positions along `axis` that `index` contains. `index` has one position for each element
-//   of `part` if `along` is set, and otherwise one for each slice of `part` along that axis. The
-//   mode is store, add, multiply, amax or amin. If `wraps` is set, negative positions count from
+// - cutegen.pick(x, t, d) selects the element of x at position t along axis d.
+// - cutegen.part(x, dim, k) selects part k of x, if axis dim is divided into equal parts.
+// - cutegen.inside(x, low, high) is x with zeros in place of the first `low` and the last `high`
+//   elements along each axis after the first two. Only rewrites (algebra/rewrites.h) add
+//   cutegen.inside.
+// - cutegen.counting(start, step) is a tensor with one axis and the values start, start + step,
+//   ... The module fixes the length of a cutegen.counting. With the third argument kAnyCount, the
+//   length may depend on the task's sizes. With a value and an axis as third and fourth argument,
+//   the length is the size of the value's axis.
+// - cutegen.shift(x, dim, rule, shift, reversed, fill, before, after): along axis `dim`, element
+//   i of the result is element shift + i of x, or shift - i if `reversed`. The argument `rule` says
+//   what an index outside the axis means: "": no index is outside; "cyclic", "modulo": the index
+//   modulo the size; "nearest": the nearest element; "reflect": the mirror image; "fill": the
+//   result has `before` elements with the value `fill` at the start and `after` of them at the end.
+// - cutegen.affine(x, axes, sizes, fill) reads x at indices that are linear in the result's
+//   indices. For each axis of x, `axes` has [[[axis, step], ...], shift, at]: the index along the
+//   axis of x is `shift` plus the sum of step * (index along the result's axis `axis`). `shift` is
+//   a number or an expression, and `at` is the value of `shift` at the sizes in the task file. For
+//   each axis of the result, `sizes` has an expression or "". "@0" in an expression means the size
+//   of x along axis 0. Elements outside x have the value `fill`. Without the argument `fill`, no
+//   index of a cutegen.affine lies outside x.
+// - cutegen.filled(number, value, axis, ...) is a tensor that contains only the number. Each pair
+//   of a value and an axis among the arguments gives the size of one axis of the result.
+// - cutegen.values(list) is a tensor with the constants of the list. The torch worker adds
+//   cutegen.values to graphs.
+// - cutegen.scatter(x, part, axis, index, along, mode, wraps) is x with the elements of `part` at
+//   the positions along `axis` that `index` contains. `index` has one position for each element of
+//   `part` if `along` is set, and one for each slice of `part` along `axis` if not. The argument
+//   `mode` is store, add, multiply, amax or amin. If `wraps` is set, negative positions count from
 //   the end.
 //
 // Example: mse_loss(a, b, mean) -> mean(square(a - b))

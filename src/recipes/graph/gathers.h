@@ -2,11 +2,12 @@
 // Gathers: operators that read a tensor at the positions that index tensors contain: embedding,
 // index_select, x[ids] and gather.
 //
-// Contract: find_gather() returns nullopt for other operators, and an error for a use that no
-// recipe covers. `taken` lists the input's axes along which an index tensor gives the position. In
-// the result, the `rank` axes of the index tensors' broadcast shape replace these axes and begin at
-// axis `first`. The input's other axes keep their order. If `along` is set, there is one index
-// tensor, and it has the result's shape instead (gather, take_along_dim).
+// Contract: find_gather() returns nullopt for operators that are not gathers, and an error for a
+// use that no recipe covers. `taken` lists the input's axes along which an index tensor gives the
+// position. In the result, the `rank` axes of the index tensors' broadcast shape replace the axes
+// in `taken` and begin at axis `first`. The input's axes that `taken` does not list keep their
+// order. If `along` is set, the operator (gather, take_along_dim) has one index tensor, which has
+// the result's shape.
 //
 // Example: table[ids] with ids [8, 512] -> {"table", {{0, "ids", true}}, first 0, rank 2}
 #pragma once
@@ -23,8 +24,8 @@ namespace cutegen::recipes {
 struct Taken {
   size_t axis = 0;      // axis of the input
   std::string index;    // name of the index tensor
-  bool wraps = false;   // a negative position counts from the end of the axis
-  bool modulo = false;  // every position is taken modulo the size of the axis
+  bool wraps = false;   // negative positions count from the end of the axis
+  bool modulo = false;  // positions count modulo the size of the axis
 };
 
 struct Gather {

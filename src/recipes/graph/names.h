@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names: unique identifiers for kernels and plans that are not C++ keywords.
+// Names: unique identifiers, which are not C++ keywords, for kernels and plans.
 //
-// Contract: unique() returns the word itself or, if the word is taken or a keyword, the word with a
-// number. short_names() gives every tensor of a task its identifier ("fc.weight" -> "fc_weight"). A
-// plan lists the identifiers that differ from their tensor's name under "bind".
+// Contract: unique() returns the word itself or, if the word is a keyword or already an identifier,
+// the word with a number. short_names() gives every tensor of a task its identifier ("fc.weight" ->
+// "fc_weight"). A plan lists the identifiers that differ from their tensor's name under "bind".
 //
 // Example: Names names; names.unique("float") == "float_1"
 #pragma once

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // NodeWriter: appends the nodes that replace one node of a graph.
 //
-// Contract: each function appends nodes to `out` and returns the name of their value. If the new
-// value replaces an output of the old node, pass that output's name as `name`. The value then has
-// this name and the output's dtype. All other values are float32, unless as() sets another dtype.
+// Contract: each function appends nodes to `out` and returns the name of the value that these nodes
+// compute. If the value replaces an output of the old node, pass the output's name as `name`; the
+// value gets this name and the output's dtype. Values that replace no output are float32, unless
+// as() sets another dtype.
 //
 // Example: NodeWriter write(out, graph, node); write.add("sum", "aten.sum.default", {x}, {});
 #pragma once
@@ -28,9 +29,9 @@ class NodeWriter {
   std::string view(const std::string& word, const std::string& from, const Shape& shape,
                    const std::string& name = "");
   void append(Node node) { out_.nodes.push_back(std::move(node)); }
-  // Sets the dtype of `value`, which must be the value of the last node. Returns its name.
+  // Sets the dtype of `value`, which the last node must compute, and returns its name.
   std::string as(DType dtype, const std::string& value);
-  // Writes (x - mean) / sqrt(mean((x - mean)^2) + eps), with the means over `axes`.
+  // Writes (x - mean) / sqrt(mean((x - mean)^2) + eps), in which the means are over `axes`.
   std::string standardized(const std::string& x, const std::vector<int>& axes, double eps);
   // Writes the node's first output: x * weight + bias. `weight` and `bias` are vectors along `axis`
   // of x, and either of them may be null.
@@ -38,7 +39,7 @@ class NodeWriter {
   // Writes the node's first output: tril(x, by) or, if `upper`, triu(x, by), as a where() over a
   // comparison of row and column numbers.
   void triangle(const Value& x, bool upper, int64_t by);
-  // Finds a value of the graph, or a value that this writer added.
+  // Finds a value of the graph, or a value that this NodeWriter added.
   const Value* find(const std::string& name) const;
 
  private:

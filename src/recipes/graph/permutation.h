@@ -2,8 +2,9 @@
 // The order of axes in which a transposition reads its input.
 //
 // Contract: integer() reads an axis of a tensor with `rank` axes. A negative axis counts from the
-// end. It returns nullopt if the tensor has no such axis. permutation() is empty for operators that
-// do not transpose. moves_ones_only() returns whether a transposition moves only axes of size 1.
+// end. integer() returns nullopt if the tensor has no such axis. permutation() returns an empty
+// list for operators that do not transpose. moves_ones_only() returns whether a transposition moves
+// only axes of size 1.
 //
 // Example: permutation(node, "t", 2) is {1, 0}
 #pragma once

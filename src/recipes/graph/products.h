@@ -4,9 +4,9 @@
 // Contract: lower_products() returns a graph with the same results in which every product is mm,
 // bmm or mv. addmm, baddbmm and similar operators become a product and pointwise operators. A
 // product with a diagonal matrix becomes a multiplication of rows or columns by the diagonal's
-// elements. triu and tril become where() with a mask. The mask is a placeholder node of the graph,
-// but not a tensor of the task. as_reduction() turns a product with one row or one column into mul
-// and sum.
+// elements. triu and tril become where() with a mask. The mask that replaces triu or tril is a
+// placeholder node of the graph, but not a tensor of the task. as_reduction() turns a product with
+// one row or one column into mul and sum.
 //
 // Example: addmm(bias, x, w) -> add(mm(x, w), bias)
 #pragma once
@@ -19,8 +19,8 @@
 
 namespace cutegen::recipes {
 
-// A triangular mask over the last two axes. It is true if column - row >= diagonal (upper) or
-// column - row <= diagonal (lower).
+// A triangular mask over the last two axes: true if column - row >= diagonal (upper) or column -
+// row <= diagonal (lower).
 struct Mask {
   bool upper = true;
   int64_t diagonal = 0;
@@ -33,8 +33,8 @@ struct Lowered {
 
 bool is_product(const Node& node);  // true for mm, bmm and mv
 Result<Lowered> lower_products(Graph graph);
-// The factor that is a vector, that is a matrix with one row or one column at every shape of the
-// task.
+// The factor of a product that is a vector: a matrix with one row or one column at every shape of
+// the task.
 enum class Vector { first, second };
 Result<Graph> as_reduction(Graph graph, const std::string& product, Vector vector);
 

@@ -2,8 +2,9 @@
 // Reads the input, the axes and the result of a reducing ATen operator.
 //
 // Contract: find_reduction() returns nullopt if the operator does not reduce, and an `unsupported`
-// error for a use that it does not cover. Axes are sorted and not negative. A scan (scans.h) counts
-// as a reduction along its axis, although its result has the input's shape.
+// error for a use of an operator that it does not cover. `axes` is sorted, without negative
+// numbers. A scan (scans.h) counts as a reduction along its axis, although its result has the
+// input's shape.
 //
 // Example: aten.mean.dim(x, [-1], True) -> {base "mean", input "x", axes {1}, keepdim}
 #pragma once
@@ -19,15 +20,15 @@ namespace cutegen::recipes {
 
 struct Reduction {
   std::string base;       // "mean", "_softmax"
-  std::string input;      // name of the value that is reduced
+  std::string input;      // name of the value to reduce
   Shape shape;            // shape of the input
   std::vector<int> axes;  // the reduced axes
   bool keepdim = false;
   bool elementwise = false;  // the result has the input's shape (softmax, norms)
-  double parameter = 0;      // order of a vector norm, correction of a variance, eps of a norm
+  double parameter = 0;      // a vector norm's order, a variance's correction or a norm's eps
   std::vector<std::optional<std::string>> affine;  // weight, bias of a norm
-  std::optional<std::string> index;  // base "pick": the value with the positions to read
-  std::optional<Scan> scan;          // set if the base is "scan"
+  std::optional<std::string> index;  // only for "pick": the value with the positions to read
+  std::optional<Scan> scan;          // only for "scan"
 };
 
 Result<std::optional<Reduction>> find_reduction(const Graph& graph, const Node& node);

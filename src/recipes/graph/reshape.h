@@ -3,8 +3,8 @@
 //
 // Contract: group_axes() divides the axes of both shapes into runs of neighbouring axes and pairs
 // the runs that have the same number of elements. The runs are as short as possible. Axes of size 1
-// join a neighbouring run. The result is nullopt if the shapes have different numbers of elements,
-// or if an axis has size 0.
+// join a neighbouring run. group_axes() returns nullopt if the shapes have different numbers of
+// elements, or if an axis has size 0.
 //
 // Example: group_axes({8, 64, 5, 5}, {8, 4, 16, 25}) -> {0}={0}, {1}={1,2}, {2,3}={3}
 #pragma once

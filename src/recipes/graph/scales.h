@@ -3,8 +3,9 @@
 //
 // Contract: hoist_scales() returns a graph with the same results in exact arithmetic. If only one
 // product reads a scaled factor, the new graph passes the unscaled tensor to the product and scales
-// the product's result instead. The product's kernel can then read the tensor directly.
-// Intermediate values before the scale are therefore not the same as in `graph`.
+// the product's result instead, so that the product's kernel can read the tensor directly.
+// Therefore, intermediate values between the product and the scale differ from the values in
+// `graph`.
 //
 // Example: bmm(view(mul(q, 0.5)), k) -> mul(bmm(view(q), k), 0.5)
 #pragma once
@@ -17,9 +18,10 @@
 
 namespace cutegen::recipes {
 
-// Returns how many nodes read each value. A result of the graph counts as having one more reader.
+// Returns how many nodes read each value, plus 1 for each value that is a result of the graph.
 std::map<std::string, int> reads_of_values(const Graph& graph);
-// Whether the operator only reshapes or copies its first argument, and keeps the elements' order.
+// Returns whether the operator only reshapes or copies its first argument, with the elements in the
+// same order.
 bool keeps_elements(const Node& node);
 // Returns c if the node only computes c * (its first argument) for a constant c, otherwise nullopt.
 std::optional<double> constant_factor(const Node& node);

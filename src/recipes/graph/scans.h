@@ -2,11 +2,12 @@
 // Scans: brings cumulative sums, products, maxima and minima (with their positions) and
 // logcumsumexp along one axis into a common form.
 //
-// Contract: normalize_scans() replaces each of them by a node cutegen.scan(x, axis, kind, reversed,
-// exclusive). flip(scan(flip(x))) becomes a scan that begins at the last element. A cat of the
-// neutral element and the scan of all elements but the last becomes an exclusive scan. An operator
-// that returns values and positions becomes two scans. A scan of floats that also converts its
-// result to another dtype is not replaced. find_scan() reads a cutegen.scan node.
+// Contract: normalize_scans() replaces each scan operator by a node cutegen.scan(x, axis, kind,
+// reversed, exclusive). flip(scan(flip(x))) becomes a scan that begins at the last element. A cat
+// of the neutral element and the scan of all elements but the last becomes an exclusive scan. An
+// operator that returns values and positions becomes two scans. normalize_scans() does not replace
+// a scan of floats that also converts its result to another dtype. find_scan() reads a cutegen.scan
+// node.
 //
 // Example: aten.cumsum(x, 1) -> cutegen.scan(x, 1, "sum", false, false)
 #pragma once
@@ -26,9 +27,9 @@ enum class ScanKind { sum, product, max, min, log_sum, max_place, min_place, int
 struct Scan {
   ScanKind kind = ScanKind::sum;
   bool reversed = false;   // the scan begins at the last element
-  bool exclusive = false;  // the result at an element does not include this element
+  bool exclusive = false;  // the result at an element excludes this element
   bool gives_integers() const { return kind >= ScanKind::max_place; }
-  // Whether the running result takes 64 bits instead of 32.
+  // Returns whether the running result takes 64 bits, not 32.
   bool wide() const { return kind >= ScanKind::log_sum; }
   bool operator==(const Scan&) const = default;
 };

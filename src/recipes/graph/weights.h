@@ -6,7 +6,8 @@
 // steps. w is a tensor of int8, uint8 or 8-bit floats, or of bytes that hold two numbers of 4 bits
 // each (`torch.stack([w & 15, w >> 4], -1)`). The scale is a tensor with one value for all weights,
 // one for each row, or one for each block of rows and of the depth (the axis that the product sums
-// over). The zero is a constant or such a tensor.
+// over). The zero is a constant or, like the scale, a tensor with one value for all weights, for
+// each row or for each block.
 //
 // Example: w.to(x.dtype) * s[:, None] -> tensor w, scales in blocks of 1 row and the whole depth
 #pragma once
@@ -27,10 +28,10 @@ struct WeightGrid {
 };
 
 struct PackedWeights {
-  std::string tensor;  // [rows, depth], or [rows, depth / 2] if it holds nibbles
+  std::string tensor;  // [rows, depth], or [rows, depth / 2] with nibbles
   DType dtype = DType::i8;
   bool nibbles = false;     // each byte holds two 4-bit numbers
-  bool high_first = false;  // the first number of a byte is in its high bits
+  bool high_first = false;  // the high bits of a byte hold its first number
   double zero = 0;
   std::optional<WeightGrid> scales, zeros;
 };

@@ -2,11 +2,12 @@
 // Writes: the elements that a module's forward() replaces in a tensor that it mutates, such as a KV
 // cache.
 //
-// Contract: find_writes() returns one Write for each mutated tensor. If forward() also reads the
-// tensor or changes it in another way, the error names the tensor. `source` is the value with the
-// new elements, which has as many axes as the tensor. Along `axis`, the new elements go to the
+// Contract: find_writes() returns one Write for each mutated tensor. If forward() changes a tensor
+// in a way that no recipe covers, the error names the tensor. `source` is the value with the new
+// elements, which has as many axes as the tensor. Along `axis`, the new elements go to the
 // positions in the index tensor or, without an index tensor, to consecutive positions from `start`
-// on. A negative `start` counts from the end of the axis.
+// on. A negative `start` counts from the end of the axis. If `whole` is set, `source` replaces the
+// whole tensor, and forward() may also read the tensor's old values.
 //
 // Example: cache.index_copy_(0, slots, k) -> {"cache", "k", axis 0, "slots"}
 #pragma once
@@ -25,12 +26,12 @@ enum class WriteMode { store, add, multiply, largest, smallest };
 struct Write {
   std::string tensor, source;
   size_t axis = 0;
-  std::string index;   // name of the index tensor; empty if the positions begin at `start`
-  bool wraps = false;  // a negative position counts from the end
+  std::string index;   // name of the index tensor; empty: positions from `start` on
+  bool wraps = false;  // negative positions count from the end
   int64_t start = 0;
-  bool along = false;  // the index tensor has one position for each element of the source
+  bool along = false;  // the index tensor has a position for each element of `source`
   WriteMode mode = WriteMode::store;
-  bool whole = false;  // the value replaces the whole tensor, whose old values may be read before
+  bool whole = false;  // `source` replaces the whole tensor
 };
 
 Result<std::vector<Write>> find_writes(const Task& task);

@@ -3,10 +3,10 @@
 // operators after it.
 //
 // Contract: a stage with one mm, bmm or mv (or an operator that consists of these, such as linear
-// or einsum) becomes one kernel. If the math mode allows it, the parameter `tensor_cores` selects
-// multiplication in tf32, f16 or bf16. `split` divides the depth (the axis that the product sums
-// over) among CTAs, and a second kernel adds their results. The safe parameters come from a cost
-// model (matmul_tiling.h).
+// or einsum) becomes one kernel. If the math mode allows tensor cores, the parameter `tensor_cores`
+// selects multiplication in tf32, f16 or bf16. The parameter `split` divides the depth (the axis
+// that the product sums over) among CTAs, and a second kernel adds the results of these CTAs. A
+// cost model (matmul_tiling.h) chooses the initial parameters, which matmul_safe() returns.
 //
 // Example: matmul_part(task, contraction, {{"tile_m", 64}, {"tile_n", 64}, ...}, label)
 #pragma once
@@ -19,7 +19,8 @@ namespace cutegen::recipes {
 
 std::vector<RecipeParameter> matmul_parameters(const Contraction& c);
 Json matmul_safe(const Contraction& c);
-// Whether the threads can divide the tile evenly, and the tile fits in shared memory and registers.
+// Returns whether the threads can divide the tile evenly, and the tile fits in shared memory and
+// registers.
 bool matmul_legal(const Contraction& c, const Json& params);
 ProgramPart matmul_part(const Task& task, const Contraction& c, const Json& params,
                         const Label& label);

@@ -2,8 +2,8 @@
 // MatmulFinish: writes the pointwise work after a product: a device function for one element, the
 // operands as CuTe tensors, and the loop over the results of a tile.
 //
-// Contract: a kernel has one MatmulFinish for each of its products, usually one. Sizes and strides
-// that are not static become arguments of the kernel, which the functions add to `numbers`.
+// Contract: a kernel has one MatmulFinish for each of its products, usually one. The functions add
+// sizes and strides that are not static to `numbers`, the arguments of the kernel.
 //
 // Example: MatmulFinish f(c, 0); f.compute(); f.results(numbers);
 #pragma once
@@ -13,8 +13,8 @@
 
 namespace cutegen::recipes {
 
-// A tensor that the work after the product reads or writes, with the kernel's names for the
-// pointer, the CuTe tensor and the registers.
+// A tensor that the pointwise work after the product reads or writes, with the kernel's names for
+// the pointer, the CuTe tensor and the registers.
 struct FactorAccess {
   const Operand* operand;
   int inst;
@@ -31,7 +31,7 @@ class Layouts {
   // The names of the arguments begin with `prefix`.
   Layouts(const Contraction& c, Code& code, Numbers& numbers, std::string prefix = "")
       : c_(c), code_(code), numbers_(numbers), prefix_(std::move(prefix)) {}
-  // Writes a stride. It is static if it is 0 or 1, and otherwise a new argument of the kernel.
+  // Writes a stride: a static one if it is 0 or 1, and a new argument of the kernel otherwise.
   std::string stride_text(const Stride& s, const std::string& wanted);
   // Writes " + " and the offset of the CTA's batch in the factor's tensor.
   std::string batch_offset(const Factor& factor, const std::string& prefix);
@@ -42,7 +42,7 @@ class Layouts {
  private:
   std::string tensor(const FactorAccess& a);
   std::string size(const std::string& name, const std::string& extent);
-  // Returns shape and stride of one mode of an operand, with the innermost loop first.
+  // Returns the shape and the stride of one mode of an operand, with the innermost loop first.
   std::pair<std::string, std::string> mode(const FactorAccess& a, const std::vector<Loop>& loops,
                                            const std::string& letter, const std::string& whole);
 
@@ -65,10 +65,10 @@ class MatmulFinish {
   // and the other operands.
   std::string compute();
   // Writes loads, arithmetic and stores for kVector neighbouring results at (m, n, batch). If
-  // `held` is set, the operands are already in registers.
+  // `held` is set, takes the operands from registers, not from memory.
   std::string work(bool held = false) const;
   // Writes the declarations of the tensors, and the loop over the results of a tile. If `ahead` is
-  // set, the loop loads the operands of several vectors of results before it stores the first.
+  // set, the loop loads operands of several result vectors before it stores a vector.
   std::string results(Numbers& numbers, bool ahead);
 
  private:

@@ -2,7 +2,7 @@
 // Writes the source of the matmul kernels.
 //
 // Contract: matmul_kernel() returns the source and the arguments for the plan. The arguments are
-// strides and sizes, under the names of the kernel's parameters and in their order.
+// strides and sizes, with the names and in the order of the kernel's parameters.
 //
 // Example: MatmulKernel k = matmul_kernel(task, c, params, label); k.source
 #pragma once
@@ -15,31 +15,33 @@ namespace cutegen::recipes {
 struct MatmulKernel {
   std::string source;
   // Pairs of a parameter and its plan expression, for the kernel `matmul` and for the kernel
-  // `combine`, which adds the parts of a split.
+  // `combine`, which adds the partial results of a split.
   std::vector<std::pair<std::string, std::string>> numbers;
   std::vector<std::pair<std::string, std::string>> numbers_combine;
   std::vector<std::string> tensors;  // identifiers, in the parameters' order
   std::vector<std::string> tensors_combine;
-  // Plan expressions that are true if the kernel can use vector accesses for A, B and the output.
+  // Plan expressions that say whether the kernel can access A, B and the output in vectors.
   std::string vector_a, vector_b, vector_out;
 };
 
-// How a kernel multiplies. simt: on the CUDA cores. mma: with mma.sync. wgmma: with wgmma on 16-bit
-// elements. wgmma_fp32: with wgmma on floats, in three products with float32 accuracy or in one in
-// tf32. stream: with mma.sync on weights that do not pass through shared memory (few rows).
+// How a kernel multiplies: simt uses the CUDA cores; mma uses mma.sync; wgmma uses wgmma on 16-bit
+// elements; wgmma_fp32 uses wgmma on floats, in three tf32 products with float32 accuracy or in one
+// tf32 product; stream uses mma.sync on weights that bypass shared memory, for products with few
+// rows.
 enum class MatmulEngine { simt, mma, wgmma, wgmma_fp32, stream };
 MatmulEngine engine_of(const Contraction& c, const Json& params);
-// Whether two warpgroups compute tiles alternately (only with MatmulEngine::wgmma).
+// Returns whether two warpgroups compute tiles alternately (only with MatmulEngine::wgmma).
 bool ping_pong(const Json& params);
-// With wgmma_fp32, the number of tf32 products that replace one product of floats.
+// Returns how many tf32 products of wgmma_fp32 replace one product of floats.
 int products_of(const Contraction& c);
-// Returns the products of a joined kernel in order, or only `c` if it is not joined.
+// Returns the products of a joined kernel (nest/joined.h) in order, or only `c` if `c` is not
+// joined.
 std::vector<const Contraction*> parts_of(const Contraction& c);
 std::string name_of(const Contraction& c, const Factor& factor);
-// Whether wgmma_fp32 exchanges the roles of the factors: it reads A from shared memory, as two tf32
-// values for each float, and B from registers.
+// Returns whether a wgmma_fp32 kernel exchanges the factors: it reads A from shared memory, as two
+// tf32 values for each float, and B from registers.
 bool turned(const Contraction& c);
-// Returns the C++ type of the engine's operands: "float", "tfloat32_t", "half_t" or "bfloat16_t".
+// Returns the C++ type of the factors: "float", "tfloat32_t", "half_t" or "bfloat16_t".
 std::string element_type(const Contraction& c, const Json& params);
 // Returns the bytes of an element in the task's math mode.
 int64_t bytes_of_element(const Contraction& c);

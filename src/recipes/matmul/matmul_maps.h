@@ -3,8 +3,8 @@
 // constants with which the kernel uses them.
 //
 // Contract: a map's axes are (contiguous axis, other axis, batch). TMA needs strides that are
-// multiples of 16 bytes. If an operand has other strides, the plan's symbol `tma` is 0, the maps
-// describe a single element, and the kernel copies with ordinary loads.
+// multiples of 16 bytes. If an operand has strides that TMA does not support, the plan's symbol
+// `tma` is 0, the maps describe a single element, and the kernel copies with ordinary loads.
 //
 // Example: add_maps(c, label, part); add_map_arguments(c, label, step);
 //          source += map_constants(c, params);
@@ -15,15 +15,17 @@
 
 namespace cutegen::recipes {
 
-// A second factor in a kernel of joined products. `start` is the first row that the product uses,
-// `columns` the number of rows, and `map` the name of the tensor map. Equal factors share a map.
+// A second factor in a kernel of joined products (nest/joined.h). `start` is the first row that the
+// product uses, `columns` the number of rows, and `map` the name of the tensor map, which equal
+// factors share.
 struct JoinedFactor {
   const Factor* factor;
   std::string start, columns, map;
 };
-// Returns the second factors of all joined products, in order. Each part has groups() of them.
+// Returns the second factors of all joined products, in order: Contraction::groups() factors for
+// each part.
 std::vector<JoinedFactor> factors_of(const Contraction& c);
-// Adds the symbol `tma`, the define USE_TMA and the maps map_a, map_b, ... to the part.
+// Adds the symbol `tma`, the define USE_TMA and the maps map_a, map_b, ... to the program part.
 void add_maps(const Contraction& c, const Label& label, ProgramPart& part);
 // Inserts the maps before the other arguments of a launch.
 void add_map_arguments(const Contraction& c, const Label& label, Json& step);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels for products with few rows, which stream their second factor (cutegen/gemm_stream.cuh):
-// each of its elements goes from global memory to registers and is used once. The second factor has
-// 16-bit weights, or packed weights of 8 or 4 bits.
+// each element of this factor goes from global memory to registers, and the kernel uses it once.
+// The second factor has 16-bit weights, or packed weights of 8 or 4 bits.
 //
-// Contract: streams() returns whether such a kernel can compute a product. No other kernel can
-// compute a product that reads packed weights. with_stream_shape() sets tile_k, threads and stages,
-// which follow from the other parameters.
+// Contract: streams() returns whether a streaming kernel can compute a product. Only streaming
+// kernels can compute a product that reads packed weights. with_stream_shape() sets tile_k, threads
+// and stages, which follow from the other parameters.
 //
 // Example: if (streams(c)) params = with_stream_shape(c, params);
 #pragma once
@@ -23,7 +23,7 @@ Json with_stream_shape(const Contraction& c, Json params);
 int64_t stream_shared(const Contraction& c, const Json& params);
 // Returns the number of weights in 16 bytes.
 int64_t stream_segment(const Contraction& c);
-// Returns the time in seconds that the cost model estimates, without the launch.
+// Returns the cost model's estimate of the kernel's time in seconds, without the launch.
 double stream_seconds(const Contraction& c, const Json& params);
 
 // Sets the placeholders of the template kernels/matmul/tiled.cu, including the declarations of the

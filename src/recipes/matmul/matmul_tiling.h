@@ -3,8 +3,8 @@
 // a tile, and the number of CTAs that share the depth of a tile.
 //
 // Contract: best_tiling() chooses the tiling with the shortest time in a cost model of an H200. The
-// model uses measured speeds (docs/measurements/simt_products.md, wgmma_products.md). The search
-// starts from this tiling and tries neighbouring parameters.
+// cost model uses measured speeds (docs/measurements/simt_products.md, wgmma_products.md). A search
+// starts with the tiling of best_tiling() and tries neighbouring parameters.
 //
 // Example: const Tiling best = best_tiling(c); params["tile_m"] = best.tile_m;
 #pragma once
@@ -15,11 +15,11 @@
 
 namespace cutegen::recipes {
 
-// A tiling of a product. `resident` is the number of CTAs on an SM. `speed` is the speed of the
-// inner loop on an H200, relative to one reference tile of the same math mode. `start` is the time
-// of a CTA's prologue and epilogue, in steps along k. It is longer if the SM has no other CTA to
-// hide it. For CUDA cores, `start` is a guess. With `ping_pong`, two warpgroups compute tiles of
-// this size alternately.
+// A tiling of a product. `resident` is the number of CTAs on an SM. `speed` is the inner loop's
+// speed on an H200, divided by the speed of a reference tile in the same math mode. `start` is the
+// time of a CTA's prologue and epilogue, in steps along k, which is longer if the SM has no second
+// CTA to hide it. For CUDA cores, `start` is a guess. With `ping_pong`, two warpgroups compute
+// tiles of this size alternately.
 struct Tiling {
   int64_t tile_m, tile_n, threads, resident = 1;
   double speed, start;
@@ -29,14 +29,14 @@ struct Tiling {
 };
 
 int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n);
-// Whether one wgmma tile can hold the columns of all products that `finish` reads at the same
-// position.
+// Returns whether one wgmma tile can hold the columns of all products that `finish` (the work after
+// the products) reads at the same position.
 bool holds_groups(const Contraction& c, int64_t tile_n);
 bool may_split(const Contraction& c, int64_t split);
-// Whether wgmma can compute this product.
+// Returns whether wgmma can compute the product.
 bool wgmma_applies(const Contraction& c);
 Tiling best_tiling(const Contraction& c);
-// Returns the time of the best tiling in the cost model, without the launch.
+// Returns the cost model's time in seconds for the best tiling, without the launch.
 double seconds_of(const Contraction& c);
 
 }  // namespace cutegen::recipes

@@ -2,14 +2,14 @@
 // Decides how accurate the arithmetic of a kernel has to be.
 //
 // Contract: needed_accuracy() requires sums that compensate for rounding errors, unless every
-// result has 16 or 8 bits and rows are short. In that case, a tree of float32 additions is far more
-// accurate than the result's dtype. It allows fast functions if every result has 16 bits and the
-// math mode is bf16 or fp16, or if every result has 8 bits.
+// result has 16 or 8 bits and rows are short: for short rows, a tree of float32 additions is far
+// more accurate than a 16-bit dtype. needed_accuracy() allows fast functions if every result has 16
+// bits and the math mode is bf16 or fp16, or if every result has 8 bits.
 //
-// relaxed() replaces functions by cheaper ones as far as this accuracy allows. In every mode, it
-// also replaces a division by a value of the row by a multiplication with the reciprocal. If the
-// kernel then rounds the quotient to an integer or to 8 bits, the multiplication includes a
-// correction and rounds exactly like a division.
+// relaxed() replaces functions by cheaper ones as far as `accuracy` allows. In every math mode,
+// relaxed() also replaces a division by a value of the row (such as a sum) by a multiplication with
+// its reciprocal. If the kernel rounds the result of such a division to an integer or to 8 bits,
+// the multiplication includes a correction that makes it round exactly like a division.
 //
 // Example: needed_accuracy(task, fused).plain_sums  // true: bf16 layer norm of rows of 8192
 #pragma once
@@ -27,7 +27,7 @@ Accuracy needed_accuracy(const Task& task, const Fused& fused);
 
 Fused relaxed(const Accuracy& accuracy, Fused fused);
 
-// Whether the instruction computes exp(x), with the accurate or the fast function.
+// Returns whether the instruction computes exp(x), with the accurate or the fast function.
 bool is_exponential(const Inst& inst);
 
 }  // namespace cutegen::recipes

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builder: goes through a graph from its outputs to its tensors and writes the instructions of a
-// loop nest (`Fused`). An instruction that reads an operand is called a leaf.
+// loop nest (`Fused`). A leaf is an instruction that reads an operand.
 //
 // Contract: value() returns the instruction that computes a value at one position of the loop nest.
-// A `View` says, for each axis of the value, which axis of the nest it corresponds to, or -1 if the
-// value does not vary along the axis. If the value is reshaped, the View also has the shape of the
-// whole contiguous value. If value() is called twice with the same name and View, it returns the
-// same instruction. If one loop nest cannot compute the value, value() returns an error. cut() then
-// names the intermediate value that an earlier stage would have to store. If that does not help,
-// cut() is empty.
+// For each axis of the value, a `View` gives the corresponding axis of the loop nest, or -1 if the
+// value does not vary along the axis. For a reshaped value, the View also has the shape of the
+// whole contiguous value. Two calls of value() with the same name and View return the same
+// instruction. If one loop nest cannot compute the value, value() returns an error. After an error,
+// cut() names the intermediate value that an earlier stage of the program would have to store, or
+// is empty if storing a value would not help.
 //
 // Example: builder.value("relu", {{0, 1}, {}})
 #pragma once
@@ -29,7 +29,7 @@ namespace cutegen::recipes {
 struct View {
   std::vector<int> axes;
   std::optional<Shape> reshaped;
-  // If the View is a slice, where the slice begins along each axis of the value. Otherwise empty.
+  // Where a View that is a slice begins along each axis of the value; empty for other Views.
   std::vector<Start> starts = {};
 };
 
@@ -37,11 +37,12 @@ struct View {
 // true for operators that fill a tensor with one constant.
 bool is_view(const Node& node);
 bool is_fill(const Node& node);
-// Whether a fill takes its sizes from another value: zeros_like(x).
+// Returns whether a fill takes its sizes from another value, like zeros_like(x).
 bool is_like(const Node& node);
-// Whether the operator returns parts of its input (slice, select, split, unbind).
+// Returns whether the operator returns parts of its input (slice, select, split, unbind).
 bool is_slice(const Node& node);
-// Whether the operator joins its operands along an existing axis (cat) or a new axis (stack).
+// Returns whether the operator joins its operands along an existing axis (cat) or a new axis
+// (stack).
 bool is_join(const Node& node);
 // Returns how many tensors the operator stacks along a new last axis, or 0 for other operators.
 size_t stack_of_last(const Graph& graph, const Node& node);
@@ -50,7 +51,7 @@ class Builder {
  public:
   Builder(const Region& region, std::vector<Axis> axes);
   Result<int> value(const std::string& name, const View& view);
-  // Changes the output so that it writes to the elements of a mutated tensor that `write` replaces.
+  // Makes the output write to the elements of a mutated tensor that `write` replaces.
   Result<void> aim(Operand& output, const Write& write);
   Fused& fused() { return fused_; }
   const std::string& cut() const { return cut_; }
@@ -82,15 +83,15 @@ class Builder {
   void show_slice(const Node& node, const SlicePart& part, const std::string& from,
                   const View& view);
   Result<int> values(const Node& node, const View& view);
-  // Adds a leaf whose value is the sum of position * step over the (axis, step) pairs in `terms`.
+  // Adds a leaf with the value sum of position * step over the (axis, step) pairs in `terms`.
   int line(const std::vector<std::pair<int, int64_t>>& terms);
   std::string size_parameter(const std::string& expression);
-  // If an argument of the node is a list of sizes, sets the sizes of the nest's axes from it.
+  // If an argument of the node is a list of sizes, sets the sizes of the nest's axes from the list.
   void show_sizes(const Node& node, const View& view);
   Result<int> chosen(const Node& node, const View& view, size_t axis);
   std::optional<std::string> extent_of(const std::string& name, size_t axis) const;
   std::optional<std::string> shifted_extent(const Node& node, size_t axis) const;
-  // Adds a leaf whose value is the position along an axis.
+  // Adds a leaf whose value is the position along the nest's axis `axis`.
   int places(int axis, const std::string& extent = "");
   int size_along(int axis, const std::string& expression);
   Result<int> reduction(const Node& node, const Reduction& r, const View& view);
@@ -107,13 +108,13 @@ class Builder {
   std::vector<int> as_numbers(const Node& node, const Pointwise& p, std::vector<int> inputs);
   // Returns the error for a use of `node` that requires an earlier stage to store the node's value.
   tl::unexpected<Error> cut_at(const Node& node, const std::string& why);
-  // The next functions add an instruction and return its index.
+  // make(), reduce(), constant(), count(), position(): add an instruction and return its index.
   int make(const std::string& name, const std::string& code, std::vector<int> inputs,
            bool boolean = false, bool integer = false);
   int reduce(const std::string& name, ReduceKind kind, int input);
   int constant(const std::string& code);
   int count() { return constant(kCount); }
-  int position();  // the index of an element along the reduced axes
+  int position();  // index of an element along the reduced axes
   // Adds an instruction for the reduction's result at the element `at`.
   int expanded(const Reduction& r, int x, int at);
   int norm(double order, int x);

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fused: the graph of a task or of one stage as a single loop nest, with pointwise operators before
-// and after reductions over the same axes.
+// Fused: the graph of a task, or of one stage of a program, as a single loop nest, with pointwise
+// operators before and after reductions over the same axes.
 //
-// A Fused may have scans (cumulative sums) instead of reductions, but not both. The scanned axis
-// counts as reduced, although the results vary along it.
+// A Fused may have scans (cumulative sums) instead of reductions, but not both. A scanned axis
+// counts as reduced, although the results vary along this axis.
 //
 // Contract: fuse() expresses views as broadcast and strided operands and expands composite
-// operators (softmax, mean, norms) into primitive ones. If it cannot express an operator, the error
-// names it. The axes of the nest are those of the reductions' input, or those of the outputs if
-// there is no reduction. Instructions are in evaluation order. An instruction that reads an operand
-// is called a leaf. Sizes are those of the official shape, which is the shape of the task as
-// written. An instruction of level `row` has one value for all positions along the reduced axes.
+// operators (softmax, mean, norms) into primitive operators. If fuse() cannot express an operator,
+// the error names the operator. The axes of the loop nest are the axes of the reductions' input or,
+// without reductions, the axes of the outputs. Instructions are in evaluation order. A leaf is an
+// instruction that reads an operand. All sizes are sizes at the official shape, which is the shape
+// in the task file. An instruction of level `row` has one value for all positions along the reduced
+// axes.
 //
-// A Region is the part of a graph that becomes one Fused. If it does not fit into one loop nest,
-// `cut` names the value that an earlier stage should compute and keep in scratch memory (stages.h).
+// A Region is the part of a graph that becomes one Fused. If a Region does not fit into one loop
+// nest, `cut` names the value that an earlier stage should compute and store in scratch memory
+// (stages.h).
 //
 // Example: softmax(x, 1) -> axes {4096, 1024 reduced}, x, max(x), expf(x - max), sum, exp / sum
 #pragma once
@@ -33,7 +35,7 @@
 
 namespace cutegen::recipes {
 
-inline constexpr const char* kCount = "count";  // code of the constant that is the row's length
+inline constexpr const char* kCount = "count";  // code of the constant "length of the row"
 inline constexpr const char* kPlaces =
     "cutegen.places";  // tensor name of operands that are positions
 
@@ -45,12 +47,12 @@ enum class ReduceKind { sum, product, max, min, argmax, argmin, total, largest, 
 struct Inst {
   InstKind kind = InstKind::leaf;
   Level level = Level::row;
-  int depth = 0;            // the most reductions in a chain of inputs, including this instruction
+  int depth = 0;            // the most reductions in a chain of inputs that ends here
   std::string name;         // suggested name of the value in a kernel (not unique)
   std::string code;         // C++ text; {0}, {1}, ... stand for `inputs`
   std::vector<int> inputs;  // indices of instructions
   ReduceKind reduce = ReduceKind::sum;
-  bool boolean = false, integer = false;  // type of the value; a float if both are false
+  bool boolean = false, integer = false;  // type of the value (both false: float)
   int operand = -1;                       // for a leaf, its index in Fused::inputs
   Scan scan = {};                         // only for InstKind::scan
 };
@@ -59,48 +61,50 @@ struct Axis {
   int64_t size = 0;  // at the official shape
   bool reduced = false;
   std::string extent;      // plan expression: "dim(x,1)"
-  std::string shown = {};  // size from a node's list of sizes, or ""
+  std::string shown = {};  // size in a node's list of sizes, or ""
 };
 
-// Where a slice begins along an axis of a tensor, or how an index tensor selects elements along it.
+// Where a slice of a tensor begins along an axis, or how an index tensor selects elements along the
+// axis.
 struct Start {
   int64_t at = 0;          // at the official shape
-  int64_t multiple = 0;    // if above 0, `at` is this multiple of the slice's length
-  int64_t from_end = 0;    // if above 0, the slice begins this many elements before the end
-  bool to_end = false;     // the slice reaches to the tensor's end
-  bool by_number = false;  // `at` is a number in the module; it need not change with the sizes
-  int64_t step = 1;        // distance between the slice's elements, in elements of the tensor
-  int index = -1;          // the operand with the index tensor for this axis, or -1
+  int64_t multiple = 0;    // if above 0: `at` divided by the slice's length
+  int64_t from_end = 0;    // if above 0: elements from the slice's start to the axis' end
+  bool to_end = false;     // the slice reaches to the end of the axis
+  bool by_number = false;  // `at` is a number in the module, whatever the sizes
+  int64_t step = 1;        // distance of the slice's elements, in elements of the tensor
+  int index = -1;          // the operand that is the axis' index tensor, or -1
   bool wraps = false;      // a negative index counts from the end
-  bool modulo = false;     // every index is taken modulo the size of the axis
+  bool modulo = false;     // every index counts modulo the size of the axis
   bool nearest = false;    // an index outside the axis selects the nearest element
-  bool reflects = false;   // an index outside the axis is mirrored at its end
-  bool cyclic = false;     // an index below twice the size is taken modulo the size
+  bool reflects = false;   // an index outside the axis selects its mirror image
+  bool cyclic = false;     // indices, below twice the size, count modulo the size
   bool reversed = false;   // index i selects element shift - i instead of shift + i
-  std::string shift = {};  // plan expression, "" for 0; "@" is the index tensor's length
+  std::string shift = {};  // plan expression; "": 0; "@": the index tensor's length
   std::string from = {};   // `at` as a plan expression, if it depends on sizes
-  // Returns the template argument of cutegen::place() and cutegen::take() for a kernel.
+  // Returns the template argument of cutegen::place() and cutegen::take() for these flags.
   const char* rule() const {
     return nearest ? "3" : reflects ? "4" : cyclic ? "5" : modulo ? "2" : wraps ? "true" : "false";
   }
 };
 
-// A tensor that the loop nest reads or writes. `axes` maps the tensor's axes to axes of the nest.
+// A tensor that the loop nest reads or writes. `axes` maps the axes of the tensor to axes of the
+// loop nest.
 struct Operand {
   std::string tensor;
   DType dtype = DType::f32;
-  Shape shape;            // official shape; if `reshaped`, after the reshape
-  std::vector<int> axes;  // axis of the nest for each axis, or -1 for broadcast
+  Shape shape;            // shape in the task file; if `reshaped`, after the reshape
+  std::vector<int> axes;  // axis of the nest for each axis; -1: broadcast
   bool reshaped = false;  // `shape` is a view of the whole contiguous tensor
-  Shape original;         // the tensor's own shape
-  bool kept = false;      // a value in scratch, whose sizes are `extents`, not dim()
+  Shape original;         // shape of the whole tensor, not reshaped
+  bool kept = false;      // a value in scratch memory, with the sizes `extents`
   std::vector<std::string> extents;
-  std::vector<Axis> parts;         // axes in the first axis of a kept value, if known
-  std::vector<Start> starts = {};  // one for each axis; empty for the whole tensor
-  // The operand is not a tensor. Its elements are the sum of position * step over its axes. If
-  // `steps` is empty, it has one axis with step 1.
+  std::vector<Axis> parts;         // axes merged in a scratch value's first axis
+  std::vector<Start> starts = {};  // by axis; empty: the whole tensor
+  // The operand is not a tensor: its elements are the sum of position * step over the axes. An
+  // empty `steps` means one axis with step 1.
   bool counts = false;
-  bool fixed_count = false;  // the module fixes the number of positions, as in torch.arange(20)
+  bool fixed_count = false;  // the module fixes the length: torch.arange(20)
   std::vector<int64_t> steps = {};
   WriteMode mode = WriteMode::store;  // only for outputs
   bool sliced() const { return !starts.empty(); }
@@ -114,16 +118,16 @@ struct FusedOutput {
   int inst = -1;
 };
 
-// A size that a kernel uses as a number: the name of the parameter and the plan's expression for
-// it.
+// A size that a kernel uses as a number: the kernel parameter's name, and the plan expression of
+// its value.
 using SizeParameter = std::pair<std::string, std::string>;
 
-// A leaf that the kernel computes itself instead of reading it: a convolution or pooling.
+// A leaf that the kernel does not read, but computes: a convolution or pooling.
 struct WindowLeaf {
   Window window;
   int inst = -1;
   Operand input, weight;
-  int wgmma = 0;  // wgmma products that replace one product; 0 if the kernel uses no wgmma
+  int wgmma = 0;  // wgmma products that replace one product; 0: no wgmma
 };
 
 struct Fused {
@@ -134,20 +138,21 @@ struct Fused {
   std::vector<Operand> inputs;
   std::vector<FusedOutput> outputs;
   std::optional<WindowLeaf> window;
-  // If set, the outputs are the values and positions that this topk, sort or argsort returns.
+  // If set, the outputs are the values and positions that a topk, sort or argsort returns.
   std::optional<Choice> choice = {};
-  // If set, the outputs are the results of this recurrent layer, over the axes steps, batch and
-  // states.
+  // If set, the outputs are the results of a recurrent layer (LSTM, GRU or RNN), over the axes
+  // steps, batch and states.
   std::optional<Recurrence> recurrence = {};
   std::vector<std::string> demands = {};  // the plan's requirements on sizes
-  // Whether the stage needs the kernel of a special operator instead of a loop nest.
+  // Returns whether the stage needs a special operator's kernel instead of a loop nest.
   bool special() const { return choice || recurrence; }
   bool reduces() const;
   bool scans() const;
   int max_depth() const;
 };
 
-// The values that earlier stages keep in scratch, with the sizes of their axes as plan expressions.
+// The values that earlier stages store in scratch memory, with the sizes of the values' axes as
+// plan expressions.
 using Kept = std::map<std::string, std::vector<std::string>>;
 
 struct Region {
@@ -156,48 +161,50 @@ struct Region {
     size_t axis = 0;
     int64_t length = 0;
     Start start;
-    std::string whole = {};  // if in scratch, the whole axis' size as a plan expression
+    std::string whole = {};  // for scratch: the whole axis' size as a plan expression
   };
   struct Output {
     std::string tensor, value;
     DType dtype = DType::f32;
-    bool kept = false;                // the tensor is in scratch and has the value's name
-    std::optional<Part> part = {};    // nullopt for the whole output
-    std::optional<Write> write = {};  // set if the value replaces a part of a mutated tensor
+    bool kept = false;                // the tensor is scratch with the value's name
+    std::optional<Part> part = {};    // nullopt: the whole output
+    std::optional<Write> write = {};  // set if the value changes a mutated tensor
   };
   const Decomposed& source;
-  std::map<std::string, std::string> names;  // tensor or kept value -> identifier
+  std::map<std::string, std::string> names;  // tensor or scratch value -> identifier
   Kept kept;
   std::vector<Output> outputs;
-  // For each kept value, the axes that a reshape merged into its first axis.
+  // For each value in `kept`, the axes that a reshape merged into the first axis.
   std::map<std::string, std::vector<Axis>> parts = {};
-  // Whether operands may be slices of tensors. If not, an earlier stage copies slices.
+  // Whether operands may be slices of tensors. If false, an earlier stage copies slices.
   bool slices = false;
-  // Whether products may read packed weights (graph/weights.h) instead of the matrix unpacked from
-  // them.
+  // Whether products may read packed weights (graph/weights.h) themselves, without an earlier stage
+  // that unpacks the weights.
   bool packed = false;
 };
 struct Attempt {
   Result<Fused> fused;
-  // After an error, the value that an earlier stage should keep. Empty if that does not help.
+  // After an error, the value that an earlier stage should store; empty if that would not help.
   std::string cut;
 };
 
 Attempt fuse(const Region& region);
-// Returns the whole task as one Fused, or an error that says why that is not possible.
+// Returns the whole task as one Fused, or an error that says why one loop nest cannot compute it.
 Result<Fused> fuse(const Task& task);
-// The two steps of fuse(task). prepare() returns the task's graph without in-place operators, and
-// fuse_graph() fuses this graph. A placeholder that is not a tensor of the task becomes a leaf
-// whose tensor has no entry in `names`.
+// The two steps of fuse(task): prepare() returns the task's graph without in-place operators, and
+// fuse_graph() fuses this graph. A graph's placeholder that is not a tensor of the task becomes a
+// leaf whose tensor has no entry in Fused::names.
 Result<Graph> prepare(const Task& task);
 Result<Fused> fuse_graph(const Task& task, const Graph& graph);
 std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph);
-// Whether the operator needs a stage of its own. This stage may also do pointwise work after it.
+// Returns whether the operator needs a stage of its own, which may also do pointwise work after the
+// operator.
 bool has_own_stage(const Node& node);
-// Whether an index tensor that varies along the reduced axes selects the operand's elements.
+// Returns whether an index tensor that varies along the reduced axes selects the operand's
+// elements.
 bool gathers_along(const Fused& fused, const Operand& operand);
-// Returns the nodes on which the values depend, in the graph's order. It omits kept values and the
-// nodes on which only these depend.
+// Returns the nodes on which `values` depend, in the graph's order, without nodes on which only the
+// values in `kept` depend.
 std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string> values,
                                      const Kept& kept);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nest: the loops of a kernel. One loop replaces several neighbouring axes if every operand has a
-// single stride along them.
+// single stride along these axes.
 //
-// Contract: the loops that are kept and the loops that are reduced are two lists, each with the
-// outermost loop first. `size` is the size at the official shape (the task as written), `extent`
-// the plan expression. stride() returns how an operand's address changes from one iteration of a
-// loop to the next: not at all, to the neighbouring element, or by a number of elements that a plan
-// expression gives.
+// Contract: Nest::kept lists the loops over axes that the results have, and Nest::reduced lists the
+// loops over reduced axes; the outermost loop comes first in each list. `size` is a loop's size at
+// the official shape (the shape in the task file), and `extent` is this size as a plan expression.
+// stride() returns how an operand's address changes from one iteration of a loop to the next: not
+// at all, to the neighbouring element, or by a number of elements that a plan expression gives.
 //
 // Example: relu on [A, B, C] has one loop; x + bias[B, 1] on it has three.
 #pragma once
@@ -29,12 +29,12 @@ struct Nest {
   std::vector<Loop> kept, reduced;
   bool reduced_inside = false;  // the innermost loop is reduced
   // Whether several loops are reduced, and each operand is either contiguous along the whole row or
-  // has one element for each run of the innermost loop. A vector may then contain elements of two
-  // runs.
+  // has one element for each run of the innermost loop, so that a vector may contain elements of
+  // two runs.
   bool in_runs = false;
   int64_t rows() const;    // product of the kept loops' sizes
   int64_t length() const;  // product of the reduced loops' sizes
-  int64_t inner() const;   // the number of elements that the vector width must divide
+  int64_t inner() const;   // a number that the vector width must divide
 };
 
 enum class Move { none, next, stride };
@@ -43,34 +43,36 @@ struct Stride {
   std::string expression;  // for Move::stride
 };
 
-// Returns the vector widths for an innermost loop of `size` elements, widest first. A vector of the
-// widest dtype among the operands has at most 16 bytes.
+// Returns the vector widths for an innermost loop of `size` elements, widest first. A vector has at
+// most 16 bytes of the narrowest dtype among the operands (except 1-byte dtypes), and at most 32
+// bytes of the widest dtype.
 std::vector<int64_t> vector_widths(const Fused& fused, int64_t size);
 Nest make_nest(const Fused& fused);
 // Returns the size of an operand's axis as a plan expression: the size of the corresponding axis of
-// the nest, or a number if there is no such axis.
+// the loop nest, or a number if no axis of the nest corresponds.
 std::string seen_size(const Fused& fused, const Operand& operand, size_t axis);
-// Return the size and the stride of an operand's axis, and the offset in elements at which the
-// operand's slice begins ("0" for a whole tensor). All three are plan expressions.
+// size_text() and stride_text() return size and stride of an operand's axis, and start_text() the
+// offset in elements at which the operand's slice begins ("0": no slice), as plan expressions.
 std::string size_text(const Fused& fused, const Operand& operand, size_t axis);
 std::string stride_text(const Fused& fused, const Operand& operand, size_t axis);
 std::string start_text(const Fused& fused, const Operand& operand);
 // Returns Start::shift as a plan expression.
 std::string shift_text(const Fused& fused, const Start& start);
 // Returns the step (2 or 4) if the operand is every second or fourth element along the innermost
-// axis of its tensor. Otherwise returns 1.
+// axis of its tensor, and 1 for other operands.
 int64_t turns_in(const Nest& nest, const Operand& operand);
-// Whether two operands are slices of one tensor that have the same step and differ at most in the
-// start along the last axis (x[..., ::2] and x[..., 1::2]). One access can then read both operands.
+// Returns whether one access can read two operands: slices of one tensor with the same step, which
+// differ at most in the start along the last axis (x[..., ::2] and x[..., 1::2]).
 bool turns_together(const Operand& a, const Operand& b);
-// Returns the plan expression for the vector width. It is `wanted` if the innermost size `size` is
-// a multiple of `wanted` and every slice keeps vectors aligned. Otherwise it is 1.
+// Returns the plan expression for the vector width, whose value is `wanted` if the innermost size
+// `size` is a multiple of `wanted` and every slice keeps vectors aligned, and 1 if not.
 std::string width_text(const Fused& fused, const std::string& size, int64_t wanted);
 Stride stride(const Fused& fused, const Operand& operand, const Loop& loop);
-// Whether the operand varies along the reduced loops, but not along the innermost one.
+// Returns whether the operand varies along the reduced loops, but not along the innermost loop.
 bool one_a_run(const Fused& fused, const Nest& nest, const Operand& operand);
 
-// Returns which axis of the operand corresponds to axis `axis` of the nest, or -1 if none does.
+// Returns the axis of the operand that corresponds to axis `axis` of the nest, or -1 if no axis
+// does.
 inline int position(const Operand& operand, int axis) {
   auto it = std::find(operand.axes.begin(), operand.axes.end(), axis);
   return it == operand.axes.end() ? -1 : int(it - operand.axes.begin());

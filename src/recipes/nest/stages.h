@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages: divides a task's graph into a sequence of loop nests, products and attentions. A stage is
-// one of these. It passes values to later stages through scratch memory.
+// Stages: divides a task's graph into a sequence of stages. A stage is a loop nest, a matrix
+// product or an attention, and passes values to later stages through scratch memory.
 //
 // Contract: a graph is one stage if it fits into one loop nest, or if it is one product and
-// pointwise work on its result. Otherwise, earlier stages keep values in scratch: results of
-// reductions over other axes, reshapes of transposed or reduced values, and results and factors of
-// products. A product with a vector becomes a reduction, and a product with a diagonal matrix
-// becomes pointwise work. The list is in the order in which the stages must run, and the last ones
-// write the task's outputs. A kept value has the dtype that it has in PyTorch.
+// pointwise work on the product's result. If a graph needs several stages, earlier stages store
+// values in scratch memory: results of reductions over other axes, reshapes of transposed or
+// reduced values, and results and factors of products. A product with a vector becomes a reduction,
+// and a product with a diagonal matrix becomes pointwise work. Stages::list has the order in which
+// the stages must run, and the last stages write the task's outputs. A value in scratch memory has
+// the dtype that it has in PyTorch.
 //
 // Example: softmax(relu(x @ w), 1) -> a product that keeps relu(product), a softmax of its rows
 #pragma once
@@ -20,7 +21,7 @@
 namespace cutegen::recipes {
 
 struct Scratch {
-  std::string name;  // identifier of the kept value in plans and kernels
+  std::string name;  // the value's identifier in plans and kernels
   DType dtype = DType::f32;
   std::vector<std::string> extents;
 };
@@ -33,8 +34,8 @@ struct Stages {
 };
 
 const std::vector<FusedOutput>& outputs_of(const Stage& stage);
-// What the stages may use: `hopper` allows features of sm_90a, such as the attention kernel. `join`
-// allows kernels for several products (joined.h). `packed` allows products that read packed weights
+// What the stages may use: `hopper` allows features of sm_90a, such as the attention kernel; `join`
+// allows kernels for several products (joined.h); `packed` allows products that read packed weights
 // (graph/weights.h).
 struct StageOptions {
   bool hopper = false, join = false, packed = false;

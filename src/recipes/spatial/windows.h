@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows: a common form of convolutions and pooling, in which each result is computed from a
+// Windows: a common form of convolutions and pooling, operators that compute each result from a
 // window of the input.
 //
 // Contract: find_window() reads aten.convolution, max pooling and average pooling over one to three
-// axes after the batch and the channels. It also reads resampling (resamples.h). It returns nullopt
-// for other operators, and an `unsupported` error if it does not cover a use of an operator. A
-// Window has no bias, because decompose() turns the bias into an addition.
+// axes after the batch and the channels. find_window() also reads resampling (resamples.h).
+// find_window() returns nullopt for operators without windows, and an `unsupported` error for a use
+// of an operator that it does not cover. A Window has no bias, because decompose() turns the bias
+// into an addition.
 //
 // Example: aten.convolution(x, w, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1) -> stride {2, 2}
 #pragma once
@@ -25,9 +26,9 @@ struct Window {
   WindowKind kind = WindowKind::convolution;
   std::string op, input, weight;  // `input` and `weight` name values; pooling has no weight
   Shape kernel, stride, padding, dilation, output_padding;
-  Shape behind = {};  // padding after each axis minus padding before it; empty if equal
+  Shape behind = {};  // by axis: end padding - start padding; empty: all equal
   Resampling resampling = {};
-  int64_t groups = 1, divisor = 0;  // if divisor is 0, the number of elements in the window divides
+  int64_t groups = 1, divisor = 0;  // divisor 0: the number of elements in the window
   bool ceil = false, include_pad = true;
 
   bool pools() const { return kind == WindowKind::max || kind == WindowKind::average; }

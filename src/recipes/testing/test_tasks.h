@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks for the tests of the recipes. Each is a small module that was traced once and stored as
-// tests/golden/recipes/NAME.json.
+// Tasks for the tests of the recipes: small traced modules, which the files
+// tests/golden/recipes/NAME.json contain.
 #pragma once
 
 #include <gtest/gtest.h>

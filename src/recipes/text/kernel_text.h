@@ -2,9 +2,9 @@
 // Text of kernels: fills templates, and writes the instructions of a loop nest (nest/fused.h) as
 // C++.
 //
-// Contract: fill() replaces every {{name}} of a shipped template. If `values` lacks a name of the
-// template, or has a name that the template lacks, this is an internal error. `Code` gives each
-// instruction an identifier and writes statements in evaluation order.
+// Contract: fill() replaces every {{name}} in a template of kernels/ by its value. A name that
+// `values` or the template lacks is an internal error. `Code` gives each instruction an identifier
+// and writes statements in evaluation order.
 //
 // Example: fill("kernels/elementwise/flat.cu", {{"threads", "256"}, ...})
 #pragma once
@@ -25,8 +25,8 @@ const std::map<std::string, std::string>& recipe_templates();  // path from the 
 namespace cutegen::recipes {
 
 std::string fill(const std::string& path, const std::map<std::string, std::string>& values);
-// Writes "make_shape(a, b)". For a single item it writes only "a", so that the compiler
-// instantiates fewer templates.
+// Writes "make_shape(a, b)", but for a single item only "a", so that the compiler instantiates
+// fewer templates.
 std::string tuple_of(const std::string& maker, const std::vector<std::string>& items);
 std::string indent(const std::string& text, int spaces);
 
@@ -37,16 +37,16 @@ class Code {
   const std::string& id(int inst) const { return ids_[size_t(inst)]; }
   // Returns a unique name for a variable that is not an instruction's value.
   std::string word(const std::string& wanted) { return names_.unique(wanted); }
-  // Returns the text that reads an instruction's value. A column kernel has a row value for each of
-  // its kVector columns, so the text is "mean[v]" there.
+  // Returns the text that reads an instruction's value. In a column kernel, a thread has kVector
+  // columns, so the text for a row value is "mean[v]".
   std::string use(int inst) const;
   void index_rows(bool on) { index_rows_ = on; }
   // Returns the C++ expression that computes an instruction.
   std::string expression(int inst) const;
   // Returns the statement that computes an instruction: "const float t = ...;".
   std::string statement(int inst) const;
-  // Returns the instructions that `targets` depend on and `wanted` accepts, in evaluation order. It
-  // does not include instructions on which only a `known` instruction depends.
+  // Returns the instructions that `targets` depend on and `wanted` accepts, in evaluation order,
+  // without instructions on which only instructions in `known` depend.
   std::vector<int> needed(const std::vector<int>& targets,
                           const std::function<bool(const Inst&)>& wanted,
                           const std::set<int>& known = {}) const;
@@ -63,7 +63,7 @@ struct Parameter {
   std::string tensor, name, declaration;
 };
 std::vector<Parameter> parameters(const Fused& fused);
-// Whether the kernel reads the tensor and writes it, too.
+// Returns whether the kernel both reads and writes the tensor.
 bool in_place(const Fused& fused, const std::string& tensor);
 // size_declarations() writes ", int64_t NAME" for each size that the kernel uses as a number.
 // add_sizes() appends the matching arguments to a launch of the plan.
@@ -71,7 +71,7 @@ std::string size_declarations(const Fused& fused);
 void add_sizes(Json& args, const Fused& fused);
 // Returns the type in which a kernel computes the value, "int64_t" or "float".
 const char* value_type(const Inst& inst);
-// Whether the operand's elements differ along a reduced axis.
+// Returns whether the operand's elements differ along a reduced axis.
 bool varies(const Fused& fused, const Operand& operand);
 // Returns the C++ type of an operand's elements in memory ("half_t").
 std::string type_of(const Operand& operand);

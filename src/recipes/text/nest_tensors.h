@@ -2,14 +2,15 @@
 // NestTensors: writes the CuTe tensors with which a kernel reads and writes the rows or columns of
 // a loop nest.
 //
-// Contract: if the innermost loop is reduced or scanned, a thread processes elements of a row,
-// otherwise a vector of neighbouring columns. view() writes the tensor of the thread's row or
-// columns. Its modes are the element of a vector of kVector and the step along the reduced axis.
-// The kernel must declare the variables `along` and `across` with the text of shape_text(), and
-// `row` or `column`. Strides that are not static become arguments of the kernel; strides() returns
-// their plan expressions. If an index tensor chooses the elements of an operand, there are two
-// cases. If one index applies to the whole row or to all columns of the thread, view() adds it to
-// the tensor's address. Otherwise the kernel loads an index for each vector or element.
+// Contract: a thread processes elements of a row if the innermost loop is reduced or scanned, and a
+// vector of neighbouring columns if not. view() writes the CuTe tensor of the thread's row or
+// columns. The modes of a tensor of view() are the element of a vector of kVector and the step
+// along the reduced axis. The kernel must declare the variables `along` and `across` with the text
+// of shape_text(), and `row` or `column`. Strides that are not static become arguments of the
+// kernel; strides() returns their plan expressions. An index tensor may choose the elements of an
+// operand. If one index applies to the whole row or to all columns of the thread, view() adds this
+// index to the tensor's address. If the index differs between elements, the kernel loads an index
+// for each vector or element.
 //
 // Example: NestTensors t(fused, nest, code); "Tensor g_x = " + t.view(operand) + ";"
 #pragma once
@@ -24,9 +25,9 @@ namespace cutegen::recipes {
 
 using StrideArgument = std::pair<std::string, std::string>;  // name, plan expression
 
-// Writes the CuTe shape of `loops`, innermost first. The size of loop 2 is the kernel's argument
-// with the prefix and the number, "r2". With the prefix 'r', sizes are converted to Index. If
-// `vectors` is set, the innermost size is divided by kVector.
+// Writes the CuTe shape of `loops`, innermost first. The kernel's argument `prefix` followed by 2,
+// such as "r2", is the size of loop 2. With the prefix 'r', the text converts sizes to Index. If
+// `vectors` is set, the text divides the innermost size by kVector.
 std::string shape_text(const std::vector<Loop>& loops, char prefix, bool vectors);
 
 class NestTensors {
@@ -34,24 +35,23 @@ class NestTensors {
   NestTensors(const Fused& fused, const Nest& nest, Code& code)
       : fused_(fused), nest_(nest), code_(code) {}
   std::string view(const Operand& operand);
-  // Like view(operand), but the caller gives the strides between elements and between steps.
+  // Does what view(operand) does, with the caller's strides between elements and between steps.
   std::string view(const Operand& operand, std::string element, const std::string& along);
   // Writes an operand's strides over `loops`, innermost first. If `vectors` is set, the innermost
-  // stride is between vectors, and `*element` is set to the stride between the elements of a
-  // vector.
+  // stride is the stride between vectors, and `*element` becomes the stride between a vector's
+  // elements.
   std::string strides_over(const Operand& operand, const std::vector<Loop>& loops, char prefix,
                            bool vectors, std::string* element);
-  // Changes how the loads written from now on treat an index outside its axis. They do not stop the
-  // kernel at once, but set the kernel's variable `outside`. If checks_later() is true, the kernel
-  // must contain the text of check() at its end, which tests this variable.
+  // After defer_checks(), load() writes loads that do not stop the kernel at an index outside its
+  // axis, but set the kernel's variable `outside`. If checks_later() is true, the kernel must
+  // contain the text of check(), which tests `outside`, at its end.
   void defer_checks(std::string outside) { outside_ = std::move(outside); }
   bool checks_later() const { return checks_later_; }
   std::string check() const { return "if (" + outside_ + ") __trap();\n"; }
-  // Declares the index tensors of `operand`, except those with one index for the whole row or all
-  // columns of a thread.
+  // Declares the index tensors of `operand`, except index tensors with one index for the whole row
+  // or all columns of a thread.
   std::string indices(const Operand& operand);
-  // Writes the load of a vector of an input at `step`. If the input has index tensors, the load
-  // uses them.
+  // Writes the load of a vector of an input at `step`, with the input's index tensors, if any.
   std::string load(const Operand& operand, const std::string& tensor, const std::string& step,
                    const std::string& to);
   // Writes the address of the thread's row or first column.
@@ -59,7 +59,7 @@ class NestTensors {
   const std::vector<StrideArgument>& strides() const { return strides_; }
 
  private:
-  // Whether one index applies to a whole row, or to all columns of a thread.
+  // Returns whether one index applies to a whole row, or to all columns of a thread.
   bool once(const Start& start) const;
   std::string row_address(const Operand& operand);
   std::string size_and_stride(const Operand& operand, size_t axis);
@@ -71,7 +71,7 @@ class NestTensors {
   const Nest& nest_;
   Code& code_;
   std::vector<StrideArgument> strides_;
-  std::map<int, std::string> indices_;  // index operand -> name of its tensor
+  std::map<int, std::string> indices_;  // index operand -> name of its CuTe tensor
   std::string outside_;
   bool checks_later_ = false;
 };

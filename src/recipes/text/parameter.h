@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A parameter of a recipe, with the values that a search may choose.
 //
-// Contract: the legal values are in the order in which a search should try them, the best guess
-// first.
+// Contract: `legal` has the order in which a search should try the values, the best guess first.
 //
 // Example: RecipeParameter{.name = "threads", .meaning = "threads of a CTA", .legal = {256, 512}}
 #pragma once
@@ -17,11 +16,12 @@ namespace cutegen::recipes {
 
 struct RecipeParameter {
   std::string name;            // "vector", "threads", "items"
-  std::string meaning;         // one line that explains the parameter to people and language models
+  std::string meaning;         // a line of help for people and language models
   std::vector<int64_t> legal;  // best guess first
 };
 
-// The number of SMs (of an H100) for which the recipes choose their safe, that is initial, values.
+// The number of SMs (of an H100) for which the recipes choose the initial values of their
+// parameters.
 inline constexpr int64_t kSms = 132;
 
 inline int64_t ceil_div(int64_t a, int64_t b) {

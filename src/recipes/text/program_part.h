@@ -2,8 +2,9 @@
 // ProgramPart: the files, symbols and launches that one stage adds to a kernel program.
 //
 // Contract: a `Label` makes the names of a stage's symbols, macros, kernels and file unique within
-// the program. It changes nothing if the program has only one stage. assemble() joins the parts of
-// all stages in order and declares the scratch memory in which stages pass values to later ones.
+// the program. If the program has only one stage, a `Label` changes no names. assemble() joins the
+// parts of all stages in order and declares the scratch memory in which stages pass values to later
+// stages.
 //
 // Example: Label{"2"}("rows") == "rows_2"
 #pragma once
@@ -26,10 +27,10 @@ struct Label {
 };
 
 // Whether a stage may run at the same time as the next or the previous stage. Two stages may
-// overlap if neither of them reads a value that the other one writes.
+// overlap if neither stage reads a value that the other stage writes.
 struct Overlap {
-  bool next = false;      // the next stage may begin before this one ends
-  bool previous = false;  // this stage may begin before the previous one ends
+  bool next = false;      // the next stage may begin before this stage ends
+  bool previous = false;  // this stage may begin before the previous stage ends
 };
 
 struct ProgramPart {
@@ -40,8 +41,8 @@ struct ProgramPart {
 };
 
 // Makes each step (launch) of a program for sm_90a begin while the previous step ends (programmatic
-// dependent launch), if all steps are kernels and none is cooperative. This hides the time of a
-// launch, because the CTAs of the next step are already on the SMs.
+// dependent launch), if all steps are kernels and none is cooperative. Programmatic launches hide
+// launch times, because the CTAs of the next step are already on the SMs.
 void chain_steps(std::vector<ProgramPart>& parts);
 Result<KernelProgram> assemble(const Task& task, const Stages& stages,
                                const std::vector<ProgramPart>& parts);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel of resampling (padding, flips, rolls, interpolation, adaptive pooling) with the
-// pointwise operators after it.
+// pointwise operators that follow.
 //
-// Contract: the stage's window has the kind `resample`. The functions correspond to those in
+// Contract: the stage's window has the kind `resample`. Each function corresponds to a function in
 // window.h.
 //
 // Example: resample_part(task, fused, resample_safe(fused), Label{""})

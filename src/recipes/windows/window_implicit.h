@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions on Hopper's tensor cores (cutegen/conv_wgmma.cuh), as part of the windows recipe.
 //
-// Contract: implicit_products() returns how many wgmma products replace one product of a stage. It
-// is 1 in float16 and bfloat16, and in float32 if the task allows tf32 in convolutions, as PyTorch
-// does by default. It is 3 in strict float32, and 0 if the stage cannot use wgmma. A tile consists
-// of rows of 64 results, or of blocks of 8 x 8 results. implicit_legal() returns whether the kernel
-// supports these parameters. fuse_channel_reductions() joins a convolution with the stage that
-// reduces over its output channels, if one tile holds all these channels. Before you call one of
-// the other functions, set the window's `wgmma`.
+// Contract: implicit_products() returns how many wgmma products replace one product of a stage: 1
+// in float16 and bfloat16, 1 in float32 if the task allows tf32 in convolutions (PyTorch's
+// default), 3 in strict float32, and 0 if the stage cannot use wgmma. A tile consists of rows of 64
+// results, or of blocks of 8 x 8 results. implicit_legal() returns whether the kernel supports a
+// choice of parameters. fuse_channel_reductions() joins a convolution with the stage that reduces
+// over its output channels, if one tile holds all output channels. Before you call a function other
+// than implicit_products() and fuse_channel_reductions(), set the window's `wgmma`.
 //
 // Example: fused.window->wgmma = implicit_products(task, fused); params = implicit_safe(fused);
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: measured relative errors of sums of 4,096 products of uniform numbers, computed in
-// different ways.
+// For tests: measured relative errors of sums of 4,096 products of uniform random numbers, for four
+// ways to compute the sum.
 #pragma once
 
 namespace cutegen {

@@ -3,7 +3,7 @@
 // result".
 //
 // Contract: the constructor runs the script. said() returns the result that the script printed for
-// a check. Without such a line, it returns the whole output.
+// a check. If the script printed no line for the check, said() returns the whole output.
 //
 // Example: static const TestScript script(kText); EXPECT_EQ(script.said("sums"), "ok");
 #pragma once

@@ -3,7 +3,9 @@
 // files.
 //
 // Contract: the constructor of TaskFile writes the file to a new folder; the destructor removes the
-// folder. Example: TaskFile f("x", text);
+// folder.
+//
+// Example: TaskFile f("x", text);
 #pragma once
 
 #include <gtest/gtest.h>
@@ -89,7 +91,7 @@ class TaskFile {
   std::filesystem::path folder_, path_;
 };
 
-// An input set whose tensors can be read as doubles.
+// An input set whose tensors a test can read as doubles.
 struct Values {
   TensorSet set;
   Mapping map;
