@@ -61,7 +61,7 @@ Result<Json> arg_json(const LaunchArg& a, const std::string& step) {
 }
 
 Result<Json> launch_json(const Launch& l) {
-  if (l.cooperative || l.pdl) return user_error("step " + l.step + " is not a plain launch");
+  if (l.cooperative) return user_error("step " + l.step + " is not a plain launch");
   Json args = Json::array();
   for (const LaunchArg& a : l.args) {
     CG_TRY(Json arg, arg_json(a, l.step));

@@ -132,7 +132,7 @@ class Task:
             self.truth = copy.deepcopy(self.model).double()(*[
                 x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
                 for x in self.inputs])
-        except torch.cuda.OutOfMemoryError:
+        except RuntimeError:  # out of memory, or a module that does not run in float64
             self.truth = None
 
     def tensors(self, buffers: list[Json]) -> dict[str, Tensor]:

@@ -330,12 +330,16 @@ struct StreamGemm {
   template <class A>
   static CUTE_DEVICE void put(A const& a, int first_row, int begin, uint4* to) {
     const int rows = cute::size<0>(a), depth = cute::size<1>(a);
-    constexpr int kVectors = TileK / 8;
+    // The lanes of a warp write without bank conflicts, and together read whole sectors of 32 bytes.
+    constexpr int kRows = 8 / kQuarters, kWarps = Threads / 32;  // kRows: rows of A that a warp copies at a time
+    const int thread = lane() % 4, quarter = lane() / (4 * kRows), warp = threadIdx.x / 32;
+    const int m8 = warp % kQuarters * kRows + lane() / 4 % kRows;
+    static_assert(kWarps % kQuarters == 0);
 #pragma unroll 4
-    for (int at = threadIdx.x; at < TileM * kVectors; at += Threads) {
-      const int m = at / kVectors, v = at % kVectors, k = begin + 8 * v;
-      const int chunk = v / (4 * kQuarters), thread = v / kQuarters % 4, quarter = v % kQuarters;
-      uint4& place = to[((chunk * kQuarters + quarter) * kBlocksM + m / 8) * 32 + m % 8 * 4 + thread];
+    for (int part = warp / kQuarters; part < kBlocksM * (TileK / kChunk); part += kWarps / kQuarters) {
+      const int block = part % kBlocksM, chunk = part / kBlocksM;
+      const int m = 8 * block + m8, k = begin + kChunk * chunk + kSegment * thread + 8 * quarter;
+      uint4& place = to[((chunk * kQuarters + quarter) * kBlocksM + block) * 32 + m8 * 4 + thread];
       const bool inside = first_row + m < rows && k < depth;
       if constexpr (kAsync)
         cute::SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint4>::copy(

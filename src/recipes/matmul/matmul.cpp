@@ -18,6 +18,9 @@ namespace {
 constexpr int64_t kMostShared =
     int64_t{99} * 1024;  // bytes that every GPU since sm_80 grants on request
 constexpr int64_t kMostSharedHopper = int64_t{227} * 1024;
+// On an H200, products of 8 and 16 rows are up to 17% faster if they stream their 16-bit weights.
+// With 64 rows, wgmma takes 50 us and streaming 70 us (8192 x 8192).
+constexpr int64_t kMostStreamed = 16;
 
 // The threads form a grid, at most 16 across. Each computes blocks of 4 x 4 results.
 bool simt_legal(int64_t m, int64_t n, int64_t k, int64_t threads, int64_t stages) {
@@ -366,10 +369,15 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
   if (cores && hopper) {
     std::vector<RecipeParameter> all{wgmma,  tile_m, tile_n, turns,    tail,   cluster,
                                      stages, split,  vector, cores_on, tile_k, threads};
-    if (streams(c))
+    if (streams(c)) {
       all.insert(all.begin() + 1, {.name = "stream",
                                    .meaning = "1: read the second factor into registers",
                                    .legal = {1, 0}});
+      for (RecipeParameter& p : all) {
+        if (p.name == "tile_m") p.legal.insert(p.legal.end(), {8, 16, 32});
+        if (p.name == "tile_n") p.legal.push_back(16);
+      }
+    }
     return all;
   }
   if (hopper) return {wgmma, tile_m, tile_n, split, stages, tile_k, threads, vector};
@@ -398,6 +406,10 @@ Json matmul_safe(const Contraction& c) {
          {"stages", best.stages},
          {"vector", size_of(c.a.operand.dtype) == 2 && size_of(c.b.operand.dtype) == 2 ? 8 : 4}});
     if (streams(c)) params["stream"] = 0;
+    if (streams(c) && c.size(c.m) <= kMostStreamed) {
+      const Json few = stream_safe(c);
+      for (const char* name : {"tile_m", "tile_n", "split", "stream"}) params[name] = few.at(name);
+    }
   } else if (wgmma_applies(c)) {
     const bool on = best.engine == MatmulEngine::wgmma_fp32;
     params["wgmma"] = on ? 1 : 0;
@@ -414,6 +426,7 @@ bool matmul_legal(const Contraction& c, const Json& params) {
   if (c.joined() && (int_param(params, "split") > 1 || shares_last_round(params))) return false;
   if (c.groups() > 1 && !on_hopper(engine)) return false;
   if (engine == MatmulEngine::stream) return stream_legal(c, params);
+  if (int_param(params, "tile_m") < 64 || int_param(params, "tile_n") < 32) return false;
   if (engine == MatmulEngine::wgmma_fp32) return wgmma_fp32_legal(c, params);
   if (engine == MatmulEngine::wgmma) return wgmma_legal(c, with_wgmma_shape(c, params));
   int64_t m = int_param(params, "tile_m"), n = int_param(params, "tile_n"),

@@ -57,6 +57,16 @@ TEST(Matmul, MaskIsComputedFromThePlace) {
   EXPECT_THAT(ProductCase("mm_transposed_out").source(), Not(HasSubstr("last = first")));
 }
 
+// 8 rows of bf16: the weights go to registers, and a CTA computes no rows beyond the last one.
+TEST(Matmul, FewRowsStreamTheirWeights) {
+  const ProductCase few("mm_few_rows", MathMode::bf16, "sm_90a");
+  EXPECT_EQ(few.match.safe.at("stream"), 1);
+  EXPECT_EQ(few.match.safe.at("tile_m"), 8);
+  EXPECT_EQ(few.match.safe.at("split"), 1);
+  EXPECT_THAT(few.source(), HasSubstr("cutegen::StreamGemm<"));
+  EXPECT_THAT(few.source({{"stream", 0}, {"tile_m", 64}}), HasSubstr("cutegen::WgmmaGemm<"));
+}
+
 // 16 bytes of each factor in one access; results stay pairs.
 TEST(Matmul, HalfTensorsMoveEightElementsAtOnce) {
   Task task = golden_task("mm_plain");
