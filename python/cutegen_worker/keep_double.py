@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Float64 runs of modules that name their dtypes: `x.float()` must not round the truth to float.
 
-A cast to float, half or bfloat16 keeps float64. A cast to float8 rounds, because the module means to
+A cast from float64 to float, half or bfloat16 keeps float64. With `integers`, such a cast of integers gives float64,
+too: packed weights then multiply float64 inputs. A cast to float8 rounds, because the module means to
 compute with the rounded values. If the cast itself is an output, the truth stays unrounded, so that a
 result next to a rounding tie can pass.
 """
@@ -22,13 +23,15 @@ if TYPE_CHECKING:
     from torch._ops import OpOverload
 
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+INTEGERS = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
 TO_COPY = torch.ops.aten._to_copy.default
 SCALED_MM = torch.ops.aten._scaled_mm.default
 
 
 class KeepDouble(TorchDispatchMode):
-    def __init__(self) -> None:
+    def __init__(self, integers: bool = False) -> None:
         super().__init__()
+        self.widened = (torch.float64, *FLOAT8, *(INTEGERS if integers else ()))
         self.casts: dict[int, tuple[Tensor, Tensor]] = {}  # id of a float8 tensor -> (it, its unrounded values)
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
@@ -42,7 +45,7 @@ class KeepDouble(TorchDispatchMode):
 
     def cast(self, tensor: Tensor, kwargs: dict[str, Any]) -> Tensor:
         wanted = kwargs.get("dtype")
-        if wanted in FLOATS and tensor.dtype in (torch.float64, *FLOAT8):
+        if wanted in FLOATS and tensor.dtype in self.widened:
             kwargs = {**kwargs, "dtype": torch.float64}
         made = TO_COPY(tensor, **kwargs)
         if wanted in FLOAT8 and tensor.dtype == torch.float64:
@@ -63,8 +66,8 @@ def scaled_product(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, bias:
 
 
 @contextlib.contextmanager
-def keeping_double(wanted: bool) -> Iterator[KeepDouble]:
+def keeping_double(wanted: bool, integers: bool) -> Iterator[KeepDouble]:
     """A KeepDouble, active only if `wanted`."""
-    mode = KeepDouble()
+    mode = KeepDouble(integers)
     with mode if wanted else contextlib.nullcontext():
         yield mode

@@ -79,10 +79,25 @@ class Reference:
         self.request = request or {}
         self.as_made = False  # the family did not change the task file's inputs
         self.casts = casts  # the module names floating dtypes: keep_double.py
+        self.integers = False  # float64 runs also widen casts of integers
 
     def run(self, change: Change, default: torch.dtype = torch.float32) -> list[Tensor]:
         """Runs a copy with change(name, tensor) applied to its floating tensors. Returns the outputs, then the final
         values of mutated tensors by name."""
+        try:
+            return self.run_once(change, default)
+        except WorkerError:
+            if default != torch.float64 or not self.casts or self.integers:
+                raise
+            # For example, x @ w.to(torch.bfloat16) fails if x is float64 and w has integers.
+            self.integers = True
+            try:
+                return self.run_once(change, default)
+            except WorkerError:
+                self.integers = False
+            raise
+
+    def run_once(self, change: Change, default: torch.dtype) -> list[Tensor]:
         model, double, given = copy.deepcopy(self.model), default == torch.float64, {}
 
         def changed(name: str, t: Tensor) -> Tensor:  # half modes keep float8, because the module names it
@@ -96,7 +111,7 @@ class Reference:
             replace_state(model, changed)
             args, kwargs = self.inputs.map(fresh)
             seed_all(self.seed)
-            with default_dtype(default), keeping_double(double and self.casts) as kept, \
+            with default_dtype(default), keeping_double(double and self.casts, self.integers) as kept, \
                     blame(self.file, "forward()", SIZES):
                 out = model(*args, **kwargs)
             names = self.request.get("mutated", ())
@@ -109,7 +124,9 @@ class Reference:
             lambda _, t: t[some] if t.dim() and t.shape[0] == count else t
         )
         inputs = type(self.inputs)(kwargs if self.inputs.keyword else args, self.model, self.file)
-        return Reference(self.model, inputs, self.file, self.seed, self.request, self.casts)
+        part = Reference(self.model, inputs, self.file, self.seed, self.request, self.casts)
+        part.integers = self.integers
+        return part
 
 
 def replace_state(model: torch.nn.Module, change: Change) -> None:

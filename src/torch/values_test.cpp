@@ -99,6 +99,27 @@ TEST(Extremes, HalfStaysInItsRangeAndHasItsSubnormalNumbers) {
   EXPECT_GE(subnormal, shape.tensors.at("x")[1] / 2);
 }
 
+TEST(Truth, IntegersCastToBfloat16MultiplyFloat64Inputs) {
+  const Task task = task_of(
+      "    def __init__(self):\n"
+      "        super().__init__()\n"
+      "        w = torch.randint(-127, 128, (24, columns), dtype=torch.int8)\n"
+      "        self.register_buffer('w', w)\n\n"
+      "    def forward(self, x):\n"
+      "        return x @ self.w.to(torch.bfloat16).t()",
+      "torch.randn(rows, columns, dtype=torch.bfloat16)");
+  const Values set = values_of(task, shape_named(task, "small"), "made");
+  EXPECT_THAT(set.set.notes, testing::IsEmpty());
+  const auto truth = set.of("out", "truth"), native = set.of("out", "native");
+  ASSERT_EQ(truth.size(), native.size());
+  size_t rounded = 0;
+  for (size_t i = 0; i < truth.size(); ++i) {
+    EXPECT_NEAR(native[i], truth[i], 0.01 * std::abs(truth[i]) + 1) << i;
+    rounded += native[i] != truth[i];
+  }
+  EXPECT_GT(rounded, truth.size() / 2);
+}
+
 // One program may square in float and another in double; both must pass.
 TEST(Extremes, SquaresStayFinite) {
   const Task task = task_of(
