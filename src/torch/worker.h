@@ -63,7 +63,7 @@ struct BaselineOpened {
 };
 
 struct DescribeOptions {
-  bool shrink = true;                // whether to derive small and odd shapes
+  bool shrink = true;                // whether to derive small test shapes, also of odd sizes
   int64_t small_elements = 1 << 17;  // most elements of a small shape's tensors together
   // for each shape of the user: values of named constants
   std::vector<std::vector<std::pair<std::string, int64_t>>> user_shapes;

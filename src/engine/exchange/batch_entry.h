@@ -2,8 +2,8 @@
 // An entry of a judged batch (`cutegen eval --batch IN --out OUT`): the verdict in the file
 // OUT/NAME.json, and the program in the folder IN/NAME.
 //
-// Contract: read_batch_entry() checks the sizes of the files, the JSON schema, the name NAME in the
-// verdict's file, and that the verdict is for the program in IN. Errors name the file.
+// Contract: read_batch_entry() checks that the files are not too large, and that the verdict's file
+// matches the JSON schema, has the entry's name, and belongs to the program. Errors name the file.
 //
 // Example: CG_TRY(BatchEntry e, read_batch_entry("in", "out", "c3"));
 #pragma once

@@ -6,8 +6,8 @@
 // Contract: GpuTruths computes and keeps input sets with their truth. In the background, GpuTruths
 // opens a GPU context, loads the comparison kernels and starts a torch worker on the GPU. The
 // function missing() waits for the end of this start, and returns the reason if this machine cannot
-// compare outputs, else an empty text. A program runs in JudgedBuffers
-// (eval/sets/judged_buffers.h).
+// compare outputs, else an empty text. The tensors of the program are in
+// JudgedBuffers (eval/sets/judged_buffers.h).
 //
 // Example:
 //   CG_TRY(auto set, official.draw(ctx, task, shape, "made", program_id));

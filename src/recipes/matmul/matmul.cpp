@@ -320,19 +320,19 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
   const bool cores = c.math_mode != MathMode::fp32, hopper = wgmma_applies(c),
              halves = bytes_of_element(c) == 2;
   using Values = std::vector<int64_t>;
-  const RecipeParameter vector{.name = "vector",
-                               .meaning = "neighbouring elements that a thread moves in one access",
-                               .legal = vectors},
-      tile_m{.name = "tile_m",
-             .meaning = "rows of the result that a CTA computes",
-             .legal = hopper && halves ? Values{256, 192, 128, 64}
-                      : cores          ? Values{128, 64}
-                                       : Values{256, 128, 64}},
+  RecipeParameter tile_m{.name = "tile_m",
+                         .meaning = "rows of the result that a CTA computes",
+                         .legal = hopper && halves ? Values{256, 192, 128, 64}
+                                  : cores          ? Values{128, 64}
+                                                   : Values{256, 128, 64}},
       tile_n{.name = "tile_n",
              .meaning = "columns of the result that a CTA computes",
              .legal = halves && hopper  ? Values{256, 192, 128, 160, 64, 32}
                       : c.groups() == 3 ? Values{96, 128, 64}
-                                        : Values{128, 64, 32}},
+                                        : Values{128, 64, 32}};
+  const RecipeParameter vector{.name = "vector",
+                               .meaning = "neighbouring elements that a thread moves in one access",
+                               .legal = vectors},
       stages{.name = "stages",
              .meaning = "pipeline stages: tiles along the depth in shared memory at once",
              .legal = !cores   ? Values{3, 2, 4, 1}
@@ -367,17 +367,16 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
   if (cores && hopper && !halves)
     return {wgmma, tile_m, tile_n, split, stages, vector, cores_on, tile_k, threads};
   if (cores && hopper) {
+    if (streams(c)) {  // tiles that only streaming kernels have
+      tile_m.legal.insert(tile_m.legal.end(), {8, 16, 32});
+      tile_n.legal.push_back(16);
+    }
     std::vector<RecipeParameter> all{wgmma,  tile_m, tile_n, turns,    tail,   cluster,
                                      stages, split,  vector, cores_on, tile_k, threads};
-    if (streams(c)) {
+    if (streams(c))
       all.insert(all.begin() + 1, {.name = "stream",
                                    .meaning = "1: read the second factor into registers",
                                    .legal = {1, 0}});
-      for (RecipeParameter& p : all) {
-        if (p.name == "tile_m") p.legal.insert(p.legal.end(), {8, 16, 32});
-        if (p.name == "tile_n") p.legal.push_back(16);
-      }
-    }
     return all;
   }
   if (hopper) return {wgmma, tile_m, tile_n, split, stages, tile_k, threads, vector};
