@@ -50,7 +50,7 @@ def long_shapes(shrinker: Shrinker, workload: str, known: list[Found]) -> list[F
 
 class Search:
     def __init__(self, shrinker: Shrinker, known: list[Found]) -> None:
-        self.shrinker, self.official = shrinker, shrinker.source.constants
+        self.shrinker, self.official = shrinker, shrinker.official_sizes
         self.known = [constants for constants, _ in known]
         self.have = list(self.known)  # and the shapes that this search found
         shrinker.renew(MOST_RUNS)

@@ -73,6 +73,7 @@ class Shrinker:
     def __init__(self, source: Source, official: Trace, train: bool, most_elements: int) -> None:
         self.source, self.official, self.train = source, official, train
         self.most_elements, self.most_flops = most_elements, MOST_FLOPS
+        self.official_sizes = source.constants | source.model_sizes
         self.sizes = varying(source)
         self.leads = {n: v for n, v in source.constants.items() if ".lead" in n}
         self.cache: dict[tuple[tuple[str, int], ...], Trace | None] = {}
@@ -154,7 +155,8 @@ class Shrinker:
             if failed >= 2:
                 break
         self.reason = "no size makes the module small enough" if failed < 2 else self.reason
-        return self.in_proportion(reversed(range(1, 9))) or self.one_by_one() or self.where_fixed()
+        return (self.in_proportion(reversed(range(1, 9))) or self.one_by_one() or self.where_fixed()
+                or self.with_model())
 
     def keeping_groups(self) -> Found | None:
         """Like small(), but first tries the official numbers of groups. No tensor shows them, so a plan takes them from
@@ -181,9 +183,22 @@ class Shrinker:
             constants = self.lowered(every, lows)
             trace = self.attempt(constants) if constants else None
             if trace is not None and self.fits(trace):
-                self.sizes = {n: self.source.constants[n] for n in constants}
+                self.sizes = {n: self.official_sizes[n] for n in constants}
                 self.most_flops = max(FIXED_FLOPS, trace.flops)
                 return constants, trace
+        return None
+
+    def with_model(self) -> Found | None:
+        """For modules that fix all sizes, as nn.Linear(4096, 1024) does for torch.randn(1, 4096): the literals in the
+        class Model vary, too. Equal literals stay equal."""
+        self.renew()
+        usual, self.sizes = self.sizes, self.sizes | {n: v for n, v in self.source.model_sizes.items() if v >= LEAST}
+        for cap in CAPS[2:]:
+            constants = self.capped(cap)
+            trace = self.attempt(constants) if len(self.sizes) > len(usual) else None
+            if trace is not None and self.fits(trace):
+                return constants, trace
+        self.sizes = usual
         return None
 
     def lowered(self, every: Constants, lows: list[int]) -> Constants:
@@ -313,7 +328,7 @@ class Shrinker:
         equal: dict[int, int] = {}
         taken: set[int] = set()
         for name, value in sorted(self.now(small).items(), key=lambda item: item[1]):
-            official = self.source.constants[name]
+            official = self.official_sizes[name]
             if official in equal:  # equal sizes stay equal
                 wanted[name] = equal[official]
                 continue
@@ -350,7 +365,7 @@ class Shrinker:
     def nearest(self, small: Constants, wanted: Constants) -> Found | None:
         """Tries all of `wanted` at once, then one constant after another. If a prime does not work (channels in
         groups), tries odd multiples of a power of two."""
-        wanted = {n: v for n, v in wanted.items() if v != self.source.constants[n]}
+        wanted = {n: v for n, v in wanted.items() if v != self.official_sizes[n]}
         if not wanted:
             return None
         trace = self.attempt(wanted)

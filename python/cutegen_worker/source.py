@@ -82,6 +82,15 @@ def places(tree: ast.Module) -> Iterator[Place]:
                     yield from one(name.id, value.elts, i, item)
 
 
+def model_places(tree: ast.Module) -> Iterator[Place]:
+    """Yields (name, value, setter) of the literals of at least 8 in Model's functions, as __init__.0 and so on."""
+    for statement in tree.body:
+        if isinstance(statement, ast.ClassDef) and statement.name == NAMES[0]:
+            for function in statement.body:
+                if isinstance(function, ast.FunctionDef):
+                    yield from literals(function)
+
+
 def literals(function: ast.FunctionDef) -> Iterator[Place]:
     """Yields the sizes in a function's body, in source order."""
     for i, (node, owner, key) in enumerate(literal_places(function)):
@@ -156,6 +165,7 @@ class Source:
             raise WorkerError("the file is empty", file, REMEDY)
         tree = self.parse()
         self.constants = {name: value for name, value, _ in places(tree)}
+        self.model_sizes = {name: value for name, value, _ in model_places(tree)}
         self.positions = positions(tree)
         self.check(tree)
 
@@ -190,7 +200,7 @@ class Source:
     def run(self, constants: Mapping[str, int]) -> types.ModuleType:
         """Executes the file as a module, with these constants instead of its own."""
         tree = self.parse()
-        unknown = [name for name in constants if name not in self.constants]
+        unknown = [name for name in constants if name not in self.constants and name not in self.model_sizes]
         if unknown:
             known = ", ".join(self.constants) or "none"
             raise WorkerError(
@@ -198,7 +208,7 @@ class Source:
                 self.file,
                 f"its constants: {known}",
             )
-        for name, _, put in list(places(tree)):
+        for name, _, put in [*places(tree), *model_places(tree)]:
             if name in constants:
                 put(constants[name])
         module = types.ModuleType(MODULE)

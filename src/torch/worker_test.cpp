@@ -310,6 +310,20 @@ TEST(TorchWorker, AFewRowsOfALiteralShapeVaryIfNothingElseDoes) {
   EXPECT_EQ(shape_named(*task, "odd1").tensors.at("out")[0], 3);
 }
 
+TEST(TorchWorker, LiteralsOfTheModelVaryIfNothingElseDoes) {
+  TaskFile file("row", model_of("", "        self.fc = nn.Linear(4096, 1024)\n",
+                                "self.fc(*a).view(-1, 1024)", "torch.randn(1, 4096)"));
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  ASSERT_GE(task->shapes.size(), 3u);
+  for (size_t i = 1; i < task->shapes.size(); ++i) {
+    const auto& tensors = task->shapes[i].tensors;
+    const Shape &weight = tensors.at("fc.weight"), &out = tensors.at("out");
+    EXPECT_NE(weight, (Shape{1024, 4096})) << task->shapes[i].name;
+    EXPECT_EQ(out[0] * out[1], weight[0]) << task->shapes[i].name;
+  }
+}
+
 TEST(TorchWorker, DescribesShapesThatAProgramAsksFor) {
   auto task = describe("linear_gelu.py");
   ASSERT_TRUE(task) << task.error().text();
