@@ -494,8 +494,8 @@ struct Conv : ConvShape<G> {
               z = block / (S::kBlocksX * S::kBlocksY);
     return (z * L::kSize1 + y) * L::kSize2 + x;
   }
-  // Returns the distance from the cells of eight positions to the cells of the next eight, in
-  // cells.
+  // Returns the distance between groups of eight neighbouring positions in shared memory, in cells
+  // of 16 bytes.
   static constexpr CUTE_DEVICE int rows() { return S::kWide ? 8 : L::kSize2; }
 
   // Returns the descriptor of an operand without swizzle. All arguments of operand() count units of

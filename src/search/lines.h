@@ -33,7 +33,7 @@ struct Line {
   int64_t evaluations = 0;
   int misses = 0;    // number of consecutive changes without a gain
   int fixes = 0;     // number of repairs of the current candidate
-  int rewrites = 0;  // number of first programs that the line gave up because they stayed incorrect
+  int rewrites = 0;  // how often this line of work began anew, because no repair was correct
 
   // Records a correct candidate, and returns whether it becomes the line's best program. `of_run`
   // is true if the line's best program is the incumbent, which the evaluator times with a

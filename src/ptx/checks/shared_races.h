@@ -59,8 +59,8 @@ class SharedRaces {
   uint32_t hidden(int warp, const uint64_t* at) const;
   // Records that a cp.async made the write that touch() has recorded.
   void by_async_copy(int warp, uint32_t lanes, const uint64_t* at, uint32_t bytes);
-  // Returns an access by another CTA that may happen after this CTA has ended. Party::warp is -1 if
-  // no such access exists.
+  // Returns an access by another CTA that may happen after this CTA has ended. If there is none,
+  // Party::warp is -1.
   Party unfinished() const;
 
  private:

@@ -18,7 +18,7 @@
 namespace cutegen::recipes {
 
 // An operand that is the size of a tensor's axis consists of the prefix kSize, the axis and the
-// tensor: "size of 0 x" is dim(x,0). The axis -1 means the number of elements.
+// tensor: "size of 0 x" is dim(x,0). "size of -1 x" is the number of elements of x.
 inline const std::string kSize = "size of ";
 // Returns the operand for a size of a tensor plus a constant: {"ref": "size of 0-1 x"} means
 // dim(x,0) - 1.
