@@ -6,6 +6,8 @@
 //   DESCRIBE.json: the output of `cutegen describe --json`; TASK: the name of a task in it.
 //   PROGRAM: a program's folder, or a file NAME.json with some parameters of the task's recipe;
 //   other parameters get safe values.
+//
+// The launches do not use programmatic dependent launch, even if the program does.
 #include <fmt/format.h>
 
 #include <filesystem>

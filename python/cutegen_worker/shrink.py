@@ -190,12 +190,14 @@ class Shrinker:
 
     def with_model(self) -> Found | None:
         """For modules that fix all sizes, as nn.Linear(4096, 1024) does for torch.randn(1, 4096): the literals in the
-        class Model vary, too. Equal literals stay equal."""
+        class Model vary, too. In this shape, equal literals stay equal."""
+        if not self.source.model_sizes:
+            return None
         self.renew()
-        usual, self.sizes = self.sizes, self.sizes | {n: v for n, v in self.source.model_sizes.items() if v >= LEAST}
+        usual, self.sizes = self.sizes, self.sizes | self.source.model_sizes
         for cap in CAPS[2:]:
             constants = self.capped(cap)
-            trace = self.attempt(constants) if len(self.sizes) > len(usual) else None
+            trace = self.attempt(constants)
             if trace is not None and self.fits(trace):
                 return constants, trace
         self.sizes = usual
