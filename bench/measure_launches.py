@@ -103,6 +103,14 @@ def tensor_map(address: int, fields: Json) -> tuple[ctypes.Array[ctypes.c_char],
     place = (ctypes.addressof(memory) + 63) // 64 * 64
     rank = len(fields["sizes"])
     wide, narrow = ctypes.c_uint64 * rank, ctypes.c_uint32 * rank
+    if "im2col" in fields:
+        pixels, near = fields["im2col"], ctypes.c_int * 3
+        check(cuda.cuTensorMapEncodeIm2col(
+            ctypes.c_void_p(place), fields["type"], rank, ctypes.c_void_p(address), wide(*fields["sizes"]),
+            wide(*fields["pitches"], 0), near(*pixels["lower"]), near(*pixels["upper"]), fields["box"][0],
+            fields["box"][1], narrow(*pixels["steps"]), 0, fields["swizzle"], PROMOTE_TO_128_BYTES, 0),
+            "a tensor map")
+        return memory, place
     check(cuda.cuTensorMapEncodeTiled(
         ctypes.c_void_p(place), fields["type"], rank, ctypes.c_void_p(address), wide(*fields["sizes"]),
         wide(*fields["pitches"], 0), narrow(*fields["box"]), narrow(*[1] * rank), 0, fields["swizzle"],

@@ -25,6 +25,8 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuMemsetD2D32Async": (_U64, _SIZE, _U32, _SIZE, _SIZE, _ADDRESS),
     "cuTensorMapEncodeTiled": (_ADDRESS, _WORD, _U32, _ADDRESS, _ADDRESS, _ADDRESS, _ADDRESS, _ADDRESS,
                                _WORD, _WORD, _WORD, _WORD),
+    "cuTensorMapEncodeIm2col": (_ADDRESS, _WORD, _U32, _ADDRESS, _ADDRESS, _ADDRESS, _ADDRESS, _ADDRESS,
+                                _U32, _U32, _ADDRESS, _WORD, _WORD, _WORD, _WORD),
     "cuThreadExchangeStreamCaptureMode": (_ADDRESS,),
     "cuDevicePrimaryCtxRetain": (_ADDRESS, _WORD),
     "cuCtxSetCurrent": (_ADDRESS,),
@@ -84,16 +86,21 @@ class _Map:
         self.memory = ctypes.create_string_buffer(192)
         self.place = (ctypes.addressof(self.memory) + 63) // 64 * 64
         rank = len(fields["sizes"])
-        self.arrays = ((_U64 * rank)(*fields["sizes"]), (_U64 * rank)(*fields["pitches"], 0),
-                       (_U32 * rank)(*fields["box"]), (_U32 * rank)(*[1] * rank))
         self.type, self.rank, self.swizzle = fields["type"], rank, fields["swizzle"]
+        sizes, pitches = (_U64 * rank)(*fields["sizes"]), (_U64 * rank)(*fields["pitches"], 0)
+        pixels, box = fields.get("im2col"), fields["box"]
+        self.make: Callable[..., int] = driver.cuTensorMapEncodeTiled
+        self.arrays: tuple[Any, ...] = (sizes, pitches, (_U32 * rank)(*box), (_U32 * rank)(*[1] * rank))
+        if pixels:  # im2col mode: the corners, the channels and pixels of a box, and the steps
+            self.make = driver.cuTensorMapEncodeIm2col
+            self.arrays = (sizes, pitches, (_WORD * 3)(*pixels["lower"]), (_WORD * 3)(*pixels["upper"]),
+                           box[0], box[1], (_U32 * rank)(*pixels["steps"]))
 
     def encode(self, address: int) -> None:
         if address == self.address:
             return
-        status = self.driver.cuTensorMapEncodeTiled(
-            self.place, self.type, self.rank, address, *self.arrays, 0, self.swizzle,
-            _PROMOTE_TO_128_BYTES, 0)
+        status = self.make(self.place, self.type, self.rank, address, *self.arrays, 0, self.swizzle,
+                           _PROMOTE_TO_128_BYTES, 0)
         self.driver.check(status, "making a tensor map")
         self.address = address
 

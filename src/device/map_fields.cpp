@@ -43,11 +43,21 @@ Json to_json(const MapFields& fields) {
     box.push_back(fields.box[i]);
     if (i > 0) pitches.push_back(fields.pitches[i]);
   }
-  return Json{{"type", fields.type},
-              {"sizes", std::move(sizes)},
-              {"pitches", std::move(pitches)},
-              {"box", std::move(box)},
-              {"swizzle", fields.swizzle}};
+  Json map{{"type", fields.type},
+           {"sizes", std::move(sizes)},
+           {"pitches", std::move(pitches)},
+           {"box", std::move(box)},
+           {"swizzle", fields.swizzle}};
+  if (!fields.im2col) return map;
+  Json lower = Json::array(), upper = Json::array(), steps = Json::array();
+  for (size_t i = 0; i < fields.rank; ++i) steps.push_back(fields.steps[i]);
+  for (size_t i = 0; i + 2 < fields.rank; ++i) {
+    lower.push_back(fields.lower[i]);
+    upper.push_back(fields.upper[i]);
+  }
+  map["im2col"] = {
+      {"lower", std::move(lower)}, {"upper", std::move(upper)}, {"steps", std::move(steps)}};
+  return map;
 }
 
 Result<MapFields> map_fields(std::span<const std::byte> description, const std::string& where) {

@@ -38,7 +38,8 @@ struct MapFields {
 };
 
 // Returns {"type", "sizes", "pitches" (without pitches[0]), "box", "swizzle"}, the form in which
-// exported programs store tensor maps. The map must not be in im2col mode.
+// exported programs store tensor maps. A map in im2col mode also has {"im2col": {"lower", "upper",
+// "steps"}}, where "steps" has an entry for every axis.
 Json to_json(const MapFields& fields);
 
 Result<MapFields> map_fields(std::span<const std::byte> description, const std::string& where);

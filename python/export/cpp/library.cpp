@@ -38,7 +38,8 @@ struct Map {
   unsigned buffer, rank;
   int type, swizzle;
   uint64_t sizes[5], pitches[5];
-  unsigned box[5];
+  unsigned box[5], steps[5];
+  int im2col, lower[3], upper[3];  // im2col mode: channels and pixels of a box are box[0] and box[1]
 };
 struct Step {
   const char* kernel;  // null: a fill
@@ -61,6 +62,9 @@ struct Driver {
   Status (*launch)(const Settings*, Handle, void**, void**);
   Status (*encode)(TensorMap*, int, unsigned, void*, const uint64_t*, const uint64_t*,
                    const unsigned*, const unsigned*, int, int, int, int);
+  Status (*encode_pixels)(TensorMap*, int, unsigned, void*, const uint64_t*, const uint64_t*,
+                          const int*, const int*, unsigned, unsigned, const unsigned*, int, int, int,
+                          int);
   Status (*fill8)(uint64_t, unsigned char, size_t, Handle);
   Status (*fill16)(uint64_t, unsigned short, size_t, Handle);
   Status (*fill32)(uint64_t, unsigned, size_t, Handle);
@@ -80,6 +84,7 @@ Driver open_driver() {
                find("cuDeviceGetAttribute", d.attribute) && find("cuModuleLoadData", d.load) &&
                find("cuModuleGetFunction", d.function) && find("cuFuncSetAttribute", d.set) &&
                find("cuLaunchKernelEx", d.launch) && find("cuTensorMapEncodeTiled", d.encode) &&
+               find("cuTensorMapEncodeIm2col", d.encode_pixels) &&
                find("cuMemsetD8Async", d.fill8) && find("cuMemsetD16Async", d.fill16) &&
                find("cuMemsetD32Async", d.fill32) && find("cuMemsetD2D32Async", d.fill_rows);
   return d;
@@ -134,6 +139,15 @@ const Loaded& loaded(Handle context) {
   return at->second;
 }
 
+Status encode(const Map& m, void* tensor, TensorMap& out) {
+  constexpr int kPromoteTo128Bytes = 2;
+  if (m.im2col)
+    return driver().encode_pixels(&out, m.type, m.rank, tensor, m.sizes, m.pitches, m.lower, m.upper,
+                                  m.box[0], m.box[1], m.steps, 0, m.swizzle, kPromoteTo128Bytes, 0);
+  return driver().encode(&out, m.type, m.rank, tensor, m.sizes, m.pitches, m.box, m.steps, 0,
+                         m.swizzle, kPromoteTo128Bytes, 0);
+}
+
 Status launch(const Step& s, Handle function, const uint64_t* buffers, Handle stream) {
   std::vector<TensorMap> maps(s.count);
   std::vector<void*> places(s.count + 1);
@@ -143,12 +157,7 @@ Status launch(const Step& s, Handle function, const uint64_t* buffers, Handle st
     if (a.kind == kPointer) places[i] = const_cast<uint64_t*>(buffers + a.at);
     if (a.kind != kMap) continue;
     const Map& m = kMaps[a.at];
-    constexpr int kPromoteTo128Bytes = 2;
-    const unsigned steps[5] = {1, 1, 1, 1, 1};
-    if (Status bad = driver().encode(&maps[i], m.type, m.rank,
-                                     reinterpret_cast<void*>(buffers[m.buffer]), m.sizes, m.pitches,
-                                     m.box, steps, 0, m.swizzle, kPromoteTo128Bytes, 0))
-      return bad;
+    if (Status bad = encode(m, reinterpret_cast<void*>(buffers[m.buffer]), maps[i])) return bad;
     places[i] = &maps[i];
   }
   constexpr int kCooperative = 2, kCluster = 4, kOverlap = 6;
