@@ -12,21 +12,32 @@
 // multiplies them once. Without the rounding, the tensor cores would truncate floats, which biases
 // the results.
 //
-// Two warpgroups (the producers) load tiles, and the others (the consumers) multiply. In the
-// producers, run() returns false, and these threads must return from the kernel. In the consumers,
-// repair() recomputes sums that are NaN or tiny, because infinities, the largest floats and
-// subnormal numbers are not the sum of two tf32 values. Sizes and strides are arbitrary. Elements
-// beyond the operands' edges read as zero. TileM and TileN are 64 or 128 (TileN is 96 with three
-// groups), TileK is 32, and a CTA has kThreads threads.
+// As many CTAs as the GPU holds compute tiles of results, one after the other. Two warpgroups (the
+// producers) load tiles of the operands, and the others (the consumers) multiply. Producers and
+// consumers have separate loops over the tiles. While the consumers write the results of a tile,
+// the producers already load the next one. repair() recomputes sums that are NaN or tiny, because
+// infinities, the largest floats and subnormal numbers are not the sum of two tf32 values. Sizes
+// and strides are arbitrary. Elements beyond the operands' edges read as zero. TileM and TileN are
+// 64 or 128 (TileN is 96 with three groups), TileK is 32, and a CTA has kThreads threads.
 //
 // If Groups is above 1, the kernel multiplies A by several matrices B. With Groups above 1, a tile
-// has TileN / Groups columns of each product; run() and repair() take an array of tensors B; and
+// has TileN / Groups columns of each product; load() and repair() take an array of tensors B; and
 // each() passes c[group][v], the results of all products at one position. Three groups need TileN
 // 96 and matrices B that are contiguous along k.
 //
-// Example: Gemm gemm; if (!gemm.run(A, B, tile, 0, tiles, storage)) return;
-//          gemm.repair(A, B, tile, 0, tiles);
-//          gemm.each<Gemm::kVector>(tile, [&](auto const& c, int m, int n) { ... });
+// Example: Gemm gemm; gemm.begin(storage);
+//          if (gemm.produces()) {
+//            gemm.start_loading();
+//            for (tile...) gemm.load(A, B, tile, 0, tiles, storage);
+//            gemm.end_loading(storage);
+//          } else {
+//            gemm.start_multiplying();
+//            for (tile...) {
+//              gemm.multiply(0, tiles, storage);
+//              gemm.repair(A, B, tile, 0, tiles);
+//              gemm.each<Gemm::kVector>(tile, [&](auto const& c, int m, int n) { ... });
+//            }
+//          }
 #pragma once
 
 #include <cutlass/arch/reg_reconfig.h>
@@ -178,6 +189,7 @@ struct WgmmaFp32Gemm {
   static constexpr int kConsumers = kRows / 64;  // kConsumers warpgroups multiply
   static constexpr int kProducers = 256;         // kProducers threads load tiles
   static constexpr int kThreads = kProducers + 128 * kConsumers;
+  static constexpr int kResident = 1;  // CTAs that fit on an SM
   static constexpr int kVector = kTurned ? 1 : 2;  // a thread's neighbouring results along n
   static constexpr int kResults = kColumns / 2;    // each thread has kResults results
   static constexpr int kGroupN = TileN / Groups, kGroupResults = kResults / Groups;
@@ -205,15 +217,8 @@ struct WgmmaFp32Gemm {
 
   float results[kResults];
 
-  template <class A, class B>
-  CUTE_DEVICE bool run(A const& a, B const& b, TileIndex tile, int first, int last,
-                       Storage& storage) {
-    const B columns[1] = {b};
-    return run(a, columns, tile, first, last, storage);
-  }
-  template <class A, class B>
-  CUTE_DEVICE bool run(A const& a, B const (&b)[Groups], TileIndex tile, int first, int last,
-                       Storage& storage) {
+  // All threads must call begin() first.
+  CUTE_DEVICE void begin(Storage& storage) {
     if (threadIdx.x == 0) {
       for (int s = 0; s < Stages; ++s) {
         cute::initialize_barrier(storage.full[s], kProducers);
@@ -222,16 +227,76 @@ struct WgmmaFp32Gemm {
       asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();
-    if (threadIdx.x < kProducers) {
-      cutlass::arch::warpgroup_reg_dealloc<kConsumers == 2 ? 48 : 120>();
-      const A rows[1] = {a};
-      if constexpr (kTurned) produce(b[0], tile.n, rows, tile.m, first, last, storage);
-      else produce(a, tile.m, b, tile.n, first, last, storage);
-      return false;
-    }
+  }
+
+  static CUTE_DEVICE bool produces() { return threadIdx.x < kProducers; }
+  // The producers must call start_loading() before their loop, the consumers start_multiplying().
+  static CUTE_DEVICE void start_loading() {
+    cutlass::arch::warpgroup_reg_dealloc<kConsumers == 2 ? 48 : 120>();
+  }
+  static CUTE_DEVICE void start_multiplying() {
     cutlass::arch::warpgroup_reg_alloc<kConsumers == 2 ? 208 : 240>();
-    consume(first, last, storage);
-    return true;
+  }
+
+  // Loads the tiles [first, last) along k of both operands for one tile of results. The last of
+  // them may still be in flight when load() returns.
+  template <class A, class B>
+  CUTE_DEVICE void load(A const& a, B const& b, TileIndex tile, int first, int last,
+                        Storage& storage) {
+    const B columns[1] = {b};
+    load(a, columns, tile, first, last, storage);
+  }
+  template <class A, class B>
+  CUTE_DEVICE void load(A const& a, B const (&b)[Groups], TileIndex tile, int first, int last,
+                        Storage& storage) {
+    if (first >= last) return;
+    const A rows[1] = {a};
+    if constexpr (kTurned) produce(b[0], tile.n, rows, tile.m, first, last, storage);
+    else produce(a, tile.m, b, tile.n, first, last, storage);
+  }
+
+  // Producers must call end_loading() after their last tile.
+  CUTE_DEVICE void end_loading(Storage& storage) {
+    cute::cp_async_wait<0>();
+    if (in_flight_ >= 0) publish(storage.full[in_flight_]);
+  }
+
+  // Multiplies the tiles [first, last) along k, and leaves the sums in `results`.
+  CUTE_DEVICE void multiply(int first, int last, Storage& storage) {
+    CUTE_UNROLL
+    for (int i = 0; i < kResults; ++i) results[i] = 0;
+    if (first >= last) return;
+    auto sums = cute::make_tensor<float>(cute::Shape<cute::Int<kResults>>{});
+    float next[4][4];
+    cute::wait_barrier(storage.full[stage_], phase_);
+    read(storage.plain, stage_, next);
+    for (int step = first; step < last; ++step) {
+      auto high = cute::make_tensor<cute::tfloat32_t>(cute::Shape<cute::_4, cute::_4>{});
+      auto low = cute::make_tensor<cute::tfloat32_t>(cute::Shape<cute::_4, cute::_4>{});
+      CUTE_UNROLL
+      for (int k = 0; k < 4; ++k) {
+        CUTE_UNROLL
+        for (int j = 0; j < 4; ++j) {
+          const float h = Products == 3 ? tf32_high(next[k][j]) : tf32_nearest(next[k][j]);
+          high(j, k) = cute::tfloat32_t::bitcast(__float_as_uint(h));
+          if constexpr (Products == 3)
+            low(j, k) = cute::tfloat32_t::bitcast(__float_as_uint(next[k][j] - h));
+        }
+      }
+      start(high, low, storage, stage_, sums);
+      const int done = stage_;
+      next_stage();
+      if (step + 1 < last) {  // reads the next operands while the tensor cores multiply
+        cute::wait_barrier(storage.full[stage_], phase_);
+        read(storage.plain, stage_, next);
+      }
+      cute::warpgroup_wait<0>();
+      cute::warpgroup_fence_operand(sums);
+      __syncwarp();
+      if (lane() == 0) cute::arrive_barrier(storage.empty[done]);
+      CUTE_UNROLL
+      for (int i = 0; i < kResults; ++i) results[i] += sums(i);
+    }
   }
 
   // Recomputes, in float32 on the CUDA cores, sums that are NaN and, with three products, tiny
@@ -302,24 +367,22 @@ struct WgmmaFp32Gemm {
                 decltype(cute::stride<0>(shared[0])), decltype(cute::stride<1>(shared[0])),
                 Tensors>
         split(shared, tile_shared, first);
-    if (first < last) split.fetch();
-    int stage = 0, phase = 1;
+    split.fetch();
     for (int step = first; step < last; ++step) {
       if constexpr (!kAsync) plain.fetch(step);
-      cute::wait_barrier(storage.empty[stage], phase);
-      if constexpr (kAsync) plain.send(step, stage);
-      else plain.put(stage);
+      cute::wait_barrier(storage.empty[stage_], phase_ ^ 1);
+      if constexpr (kAsync) plain.send(step, stage_);
+      else plain.put(stage_);
       cute::cp_async_fence();
-      split.template put<Products>(storage.parts[0][stage], low_part(storage, stage));
+      split.template put<Products>(storage.parts[0][stage_], low_part(storage, stage_));
       if (step + 1 < last) split.fetch();
-      if (step > first) {
+      if (in_flight_ >= 0) {
         cute::cp_async_wait<1>();
-        publish(storage.full[stage == 0 ? Stages - 1 : stage - 1]);
+        publish(storage.full[in_flight_]);
       }
-      if (++stage == Stages) stage = 0, phase ^= 1;
+      in_flight_ = stage_;
+      next_stage();
     }
-    cute::cp_async_wait<0>();
-    if (first < last) publish(storage.full[stage == 0 ? Stages - 1 : stage - 1]);
   }
 
   static CUTE_DEVICE float* low_part(Storage& storage, int stage) {
@@ -333,44 +396,6 @@ struct WgmmaFp32Gemm {
     cute::arrive_barrier(full);
   }
 
-  CUTE_DEVICE void consume(int first, int last, Storage& storage) {
-    CUTE_UNROLL
-    for (int i = 0; i < kResults; ++i) results[i] = 0;
-    if (first >= last) return;
-    auto sums = cute::make_tensor<float>(cute::Shape<cute::Int<kResults>>{});
-    float next[4][4];
-    cute::wait_barrier(storage.full[0], 0);
-    read(storage.plain, 0, next);
-    int stage = 0, phase = 0;
-    for (int step = first; step < last; ++step) {
-      auto high = cute::make_tensor<cute::tfloat32_t>(cute::Shape<cute::_4, cute::_4>{});
-      auto low = cute::make_tensor<cute::tfloat32_t>(cute::Shape<cute::_4, cute::_4>{});
-      CUTE_UNROLL
-      for (int k = 0; k < 4; ++k) {
-        CUTE_UNROLL
-        for (int j = 0; j < 4; ++j) {
-          const float h = Products == 3 ? tf32_high(next[k][j]) : tf32_nearest(next[k][j]);
-          high(j, k) = cute::tfloat32_t::bitcast(__float_as_uint(h));
-          if constexpr (Products == 3)
-            low(j, k) = cute::tfloat32_t::bitcast(__float_as_uint(next[k][j] - h));
-        }
-      }
-      multiply(high, low, storage, stage, sums);
-      const int done = stage;
-      if (++stage == Stages) stage = 0, phase ^= 1;
-      if (step + 1 < last) {  // reads the next operands while the tensor cores multiply
-        cute::wait_barrier(storage.full[stage], phase);
-        read(storage.plain, stage, next);
-      }
-      cute::warpgroup_wait<0>();
-      cute::warpgroup_fence_operand(sums);
-      __syncwarp();
-      if (lane() == 0) cute::arrive_barrier(storage.empty[done]);
-      CUTE_UNROLL
-      for (int i = 0; i < kResults; ++i) results[i] += sums(i);
-    }
-  }
-
   // Reads this thread's part of the register operand for the four wgmma instructions of a stage.
   static CUTE_DEVICE void read(float const* plain, int stage, float (&to)[4][4]) {
     CUTE_UNROLL
@@ -381,8 +406,9 @@ struct WgmmaFp32Gemm {
     }
   }
 
+  // Starts the wgmma instructions of a stage. The sums start from zero.
   template <class Part, class Sums>
-  static CUTE_DEVICE void multiply(Part const& high, Part const& low, Storage& storage, int stage,
+  static CUTE_DEVICE void start(Part const& high, Part const& low, Storage& storage, int stage,
                                    Sums& sums) {
     const auto shared_high = Split::descriptor(storage.parts[0][stage]);
     cute::MMA_Atom<Op> atom;
@@ -408,6 +434,13 @@ struct WgmmaFp32Gemm {
     for (int k = 0; k < 4; ++k) add(high(cute::_, k), shared_high + 2 * k);
     cute::warpgroup_commit_batch();
   }
+
+  CUTE_DEVICE void next_stage() {
+    if (++stage_ == Stages) stage_ = 0, phase_ ^= 1;
+  }
+
+  int stage_ = 0, phase_ = 0;  // position in the ring of stages
+  int in_flight_ = -1;         // the stage that a producer has not published yet
 };
 
 }  // namespace cutegen

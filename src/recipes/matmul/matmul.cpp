@@ -120,10 +120,6 @@ Json with_wgmma_shape(const Contraction& c, Json params) {
   return params;
 }
 
-bool on_hopper(MatmulEngine engine) {
-  return engine == MatmulEngine::wgmma_fp32 || engine == MatmulEngine::wgmma;
-}
-
 int64_t shared_bytes(const Contraction& c, const Json& params) {
   const MatmulEngine engine = engine_of(c, params);
   if (engine == MatmulEngine::wgmma_fp32) return wgmma_fp32_shared(c, params);
@@ -168,10 +164,10 @@ Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params,
                {"block", {params.at("threads"), 1, 1}},
                {"args", arguments(k.tensors, k.numbers)},
                {"shared_bytes", shared_bytes(c, params)}};
+  if (persistent(engine_of(c, params))) product["grid"] = {label("tiles"), params.at("split"), 1};
   if (engine_of(c, params) == MatmulEngine::wgmma) {
     add_map_arguments(c, label, product);
     product["cluster"] = {int_param(params, "cluster"), 1, 1};
-    product["grid"] = {label("tiles"), params.at("split"), 1};
     // A producer is a whole warpgroup if it gives registers away or copies by address.
     const int64_t consumers = int_param(params, "threads");
     const bool gives = consumers > 256 || ping_pong(params) ||
@@ -218,11 +214,15 @@ std::string ctas_text(const Contraction& c, const Json& params, MatmulEngine eng
   for (size_t i = 0; i < c.parts.size(); ++i)
     n += "+" + across(fmt::format("part{}_size", i + 1), width);
   if (!c.parts.empty()) n = "(" + n + ")";
-  if (engine != MatmulEngine::wgmma) return m + "*" + n;
-  const int64_t cluster = int_param(params, "cluster"),
-                most = kSms * wgmma_resident(params) / int_param(params, "split") / cluster;
-  return fmt::format("{0}*min(ceil_div({1},{0})*{2}*{3},{4})", cluster, m, n, label("batches"),
-                     std::max<int64_t>(1, most));
+  if (!persistent(engine)) return m + "*" + n;
+  const bool halves = engine == MatmulEngine::wgmma;
+  const int64_t cluster = halves ? int_param(params, "cluster") : 1,
+                resident = halves ? wgmma_resident(params) : 1,
+                most = kSms * resident / int_param(params, "split") / cluster;
+  const std::string all = fmt::format("ceil_div({},{})*{}*{}", m, cluster, n, label("batches"));
+  // Tiles outside the triangle take no time, so the GPU should choose each CTA's next tile.
+  if (!halves && c.zero_outside) return all;
+  return fmt::format("{}*min({},{})", cluster, all, std::max<int64_t>(1, most));
 }
 
 // Requires that 32 bits number the columns of all second factors, and that slices are the expected
@@ -423,7 +423,7 @@ Json matmul_safe(const Contraction& c) {
 bool matmul_legal(const Contraction& c, const Json& params) {
   const MatmulEngine engine = engine_of(c, params);
   if (c.joined() && (int_param(params, "split") > 1 || shares_last_round(params))) return false;
-  if (c.groups() > 1 && !on_hopper(engine)) return false;
+  if (c.groups() > 1 && !persistent(engine)) return false;
   if (engine == MatmulEngine::stream) return stream_legal(c, params);
   if (int_param(params, "tile_m") < 64 || int_param(params, "tile_n") < 32) return false;
   if (engine == MatmulEngine::wgmma_fp32) return wgmma_fp32_legal(c, params);
@@ -441,14 +441,14 @@ bool matmul_legal(const Contraction& c, const Json& params) {
 ProgramPart matmul_part(const Task& task, const Contraction& c, const Json& params,
                         const Label& label) {
   const MatmulEngine engine = engine_of(c, params);
-  const Json chosen = on_hopper(engine)                ? with_wgmma_shape(c, params)
+  const Json chosen = persistent(engine)               ? with_wgmma_shape(c, params)
                       : engine == MatmulEngine::stream ? with_stream_shape(c, params)
                                                        : params;
   const MatmulKernel kernel = matmul_kernel(task, c, chosen, label);
   ProgramPart part;
   part.file = label("kernel") + ".cu";
   part.source = kernel.source;
-  part.hopper = on_hopper(engine);
+  part.hopper = persistent(engine);
   add_symbols(c, kernel, ctas_text(c, chosen, engine, label), label, part);
   if (engine == MatmulEngine::wgmma) add_maps(c, label, part);
   if (engine == MatmulEngine::wgmma && shares_last_round(chosen))

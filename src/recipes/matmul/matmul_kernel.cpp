@@ -97,18 +97,7 @@ std::string gemm_type(const Contraction& c, const Json& params, const Label& lab
 // The placeholders of kernels/matmul/tiled.cu that depend on the engine.
 void tiled_text(const Contraction& c, MatmulEngine engine, std::map<std::string, std::string>& t) {
   if (engine == MatmulEngine::stream) return stream_text(c, t);
-  t["engine"] = engine == MatmulEngine::simt  ? "simt"
-                : engine == MatmulEngine::mma ? "mma"
-                                              : "wgmma_fp32";
-  if (engine == MatmulEngine::wgmma_fp32) {
-    t["resident"] = "constexpr int kResident = 1;  // CTAs that an SM holds";
-    t["align"] = "__align__(1024) ";
-    t["run"] =
-        "  if (!gemm.run(rows, columns, tile, first, last, storage)) return;  // a producer is "
-        "done\n"
-        "  gemm.repair(rows, columns, tile, first, last);";
-    return;
-  }
+  t["engine"] = engine == MatmulEngine::simt ? "simt" : "mma";
   t["resident"] =
       "// CTAs that an SM should hold: 128 registers for each thread, 256 if a thread has over 64 "
       "results.\n"
@@ -155,16 +144,41 @@ std::string part_text(Shares shares) {
          "      }\n";
 }
 
-// The placeholders of kernels/matmul/persistent.cu that only this template has.
-void persistent_text(const Contraction& c, const Json& params, const Label& label,
-                     std::map<std::string, std::string>& t) {
-  t["prologue"] = prologue_text(shares_of(params));
-  t["part"] = part_text(shares_of(params));
-  t["turn"] = ping_pong(params) ? "      if (gemm.skips(first, last)) continue;\n" : "";
-  t["use_tma"] = label("USE_TMA");
-  t["cluster"] = params.at("cluster").dump();
-  t["constants"] = map_constants(c, params);
-  t["map_params"] = map_parameters(c);
+// The tensors that a persistent kernel multiplies, and its other text that depends on the engine.
+struct PersistentText {
+  std::string tensors;  // declares `rows` and `columns`
+  std::string by_maps;  // the call that loads by tensor maps
+};
+
+// The placeholders of kernels/matmul/persistent.cu that depend on the size of an element: 16-bit
+// elements may be loaded by tensor maps, floats are split by the producers.
+void halves_text(const Contraction& c, const Json& params, const Label& label,
+                 const PersistentText& text, std::map<std::string, std::string>& t) {
+  t["engine"] = "wgmma";
+  t["plan"] =
+      "// The plan sets USE_TMA: 1 if tensor maps can describe both operands. It sets VECTOR_*: "
+      "smaller if a\n// size is not a multiple of the vector.";
+  t["cluster"] = fmt::format("constexpr int kCluster = {};  // CTAs that share tiles of {}\n",
+                             params.at("cluster").dump(), t.at("b"));
+  t["constants"] = map_constants(c, params) + "\n";
+  t["map_params"] = map_parameters(c) + ",\n       ";
+  t["tiles"] = "ceil_div(tiles_m, kCluster) * kCluster * tiles_n";
+  t["load"] = fmt::format(
+      "#if {}\n      {};\n#else\n{}\n      gemm.load(rows, columns, tile, first, last, storage);\n"
+      "#endif",
+      label("USE_TMA"), text.by_maps, text.tensors);
+  t["loaded"] = t["repair"] = "";
+  t["end"] = "  gemm.end();\n";
+}
+
+void floats_text(const PersistentText& text, std::map<std::string, std::string>& t) {
+  t["engine"] = "wgmma_fp32";
+  t["plan"] = "// The plan sets VECTOR_*: 1 if a size is not a multiple of the vector.";
+  t["cluster"] = t["constants"] = t["map_params"] = t["end"] = "";
+  t["tiles"] = "tiles_m * tiles_n";
+  t["load"] = text.tensors + "\n      gemm.load(rows, columns, tile, first, last, storage);";
+  t["loaded"] = "    gemm.end_loading(storage);\n";
+  t["repair"] = text.tensors + "\n      gemm.repair(rows, columns, tile, first, last);\n";
 }
 
 // How many neighbouring results a thread stores together.
@@ -392,8 +406,8 @@ class MatmulWriter {
       std::string combine = combine_text(k);
       t["combine"] = combine.substr(combine.find("\n\n"));  // without the template's heading
     }
-    k.source = fill(engine_of(c_, params_) == MatmulEngine::wgmma ? "kernels/matmul/persistent.cu"
-                                                                  : "kernels/matmul/tiled.cu",
+    k.source = fill(persistent(engine_of(c_, params_)) ? "kernels/matmul/persistent.cu"
+                                                       : "kernels/matmul/tiled.cu",
                     t);
     while (k.source.size() > 1 && k.source[k.source.size() - 2] == '\n') k.source.pop_back();
     k.vector_a = vector_rule(c_, params_, c_.a, c_.m);
@@ -455,17 +469,30 @@ class MatmulWriter {
 
   // Fills the placeholders that depend on the engine.
   void engine_text(MatmulEngine engine, JoinedText& joined, std::map<std::string, std::string>& t) {
-    if (engine != MatmulEngine::wgmma) {
+    if (!persistent(engine)) {
       tiled_text(c_, engine, t);
       t["tile"] = indent(joined.tile_text("cutegen::tile_index(blockIdx.x, tiles_m, tiles_n);"), 2);
       t["steps"] = indent(steps(c_, shares_), 2);
       return;
     }
-    persistent_text(c_, params_, label_, t);
+    const bool halves = engine == MatmulEngine::wgmma;
     const std::string tile =
-        joined.tile_text("cutegen::cluster_tile<kCluster>(at % tiles, tiles_m, tiles_n);");
+        joined.tile_text(halves ? "cutegen::cluster_tile<kCluster>(at % tiles, tiles_m, tiles_n);"
+                                : "cutegen::tile_index(at % tiles, tiles_m, tiles_n);");
     t["items"] = indent(items_text(shares_) + indent(tile + "\n" + steps(c_, shares_), 2), 4);
-    t["run_maps"] = joined.load_text();
+    t["prologue"] = prologue_text(shares_);
+    t["part"] = part_text(shares_);
+    t["turn"] = ping_pong(params_) ? "      if (gemm.skips(first, last)) continue;\n" : "";
+    const PersistentText text{
+        .tensors = fmt::format(
+            "      Tensor rows = make_tensor(make_gmem_ptr({}{}),\n"
+            "                                make_layout(make_shape(m_size, k_size), {}));\n{}",
+            t.at("a"), t.at("a_batch"), t.at("a_stride"), t.at("columns")),
+        .by_maps = halves ? joined.load_text() : ""};
+    if (halves)
+      halves_text(c_, params_, label_, text, t);
+    else
+      floats_text(text, t);
   }
 
   std::map<std::string, std::string> product_text(MatmulKernel& k) {
@@ -486,7 +513,7 @@ class MatmulWriter {
     std::string a_row = layouts.stride_text(c_.a.row, "a_row"),
                 a_depth = layouts.stride_text(c_.a.depth, "a_depth");
     t["a_stride"] = fmt::format("make_stride({}, {})", a_row, a_depth);
-    const int deeper = engine == MatmulEngine::wgmma ? 4 : 0;
+    const int deeper = persistent(engine) ? 4 : 0;
     JoinedText joined(c_, finishes_, k.numbers);
     t["columns"] = indent(joined.columns_text(), 2 + deeper);
     t["a_batch"] = layouts.batch_offset(c_.a, "a");
@@ -560,6 +587,10 @@ MatmulEngine engine_of(const Contraction& c, const Json& params) {
   if (on("stream")) return MatmulEngine::stream;
   if (on("wgmma")) return bytes_of_element(c) == 4 ? MatmulEngine::wgmma_fp32 : MatmulEngine::wgmma;
   return on("tensor_cores") ? MatmulEngine::mma : MatmulEngine::simt;
+}
+
+bool persistent(MatmulEngine engine) {
+  return engine == MatmulEngine::wgmma || engine == MatmulEngine::wgmma_fp32;
 }
 
 bool ping_pong(const Json& params) {

@@ -30,6 +30,8 @@ struct MatmulKernel {
 // rows.
 enum class MatmulEngine { simt, mma, wgmma, wgmma_fp32, stream };
 MatmulEngine engine_of(const Contraction& c, const Json& params);
+// Returns whether as many CTAs as the GPU holds compute all tiles, with wgmma.
+bool persistent(MatmulEngine engine);
 // Returns whether two warpgroups compute tiles alternately (only with MatmulEngine::wgmma).
 bool ping_pong(const Json& params);
 // Returns how many tf32 products of wgmma_fp32 replace one product of floats.
