@@ -521,15 +521,6 @@ struct Conv : ConvShape<G> {
   bool keeps_weights_ = false, has_weights_ = false;
 };
 
-// Returns the element of channel c at the position whose channel 0 is at `offset`. The distance
-// between channels is `bytes`, which must be less than 4 GiB.
-template <class T>
-CUTE_DEVICE T& conv_channel(T* data, int64_t offset, int c, int64_t bytes) {
-  using Byte = cute::conditional_t<cute::is_const_v<T>, char const, char>;
-  return *reinterpret_cast<T*>(reinterpret_cast<Byte*>(data + offset) +
-                               uint64_t(unsigned(c)) * unsigned(bytes));
-}
-
 // Computes one result in float on the CUDA cores. The function weight(input channel, k0, k1, k2)
 // must return a weight.
 template <class G, class F>

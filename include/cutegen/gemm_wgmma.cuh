@@ -225,7 +225,7 @@ struct WgmmaGemm {
   // Without TMA, the producer signals that a stage is full only after it has started the next copy.
   static_assert(Stages >= (Tma ? 2 : 3));
   static_assert(kResults <= (kConsumers == 3 ? 96 : 128) && (!PingPong || TileM <= 128) && kGroupN % (DepthB ? 32 : 64) == 0);
-  static_assert(sizeof(Element) == 2, "wgmma transposes 16-bit types only");
+  static_assert(sizeof(Element) == 2 || (DepthA && DepthB), "wgmma transposes 16-bit types only");
 
   using Op = decltype(cute::SM90::GMMA::ss_op_selector<
                       Element, Element, float,
@@ -273,6 +273,18 @@ struct WgmmaGemm {
                         TileIndex tile, int first, int last, Storage& storage) {
     static_assert(Tma);
     if (threadIdx.x == kFirstProducer) load_by_map(a, b, batch_a, tile, first, last, storage);
+  }
+  // Loads the tiles [first, last) along k by copy(a, b, full, step), which starts bulk copies of
+  // both whole tiles that signal the barrier `full`.
+  template <class Copy>
+  CUTE_DEVICE void load_by(int first, int last, Storage& storage, Copy&& copy) {
+    static_assert(Tma && Cluster == 1);
+    if (threadIdx.x != kFirstProducer) return;
+    for (int step = first; step < last; ++step, advance()) {
+      cute::wait_barrier(storage.empty[stage_], phase_ ^ 1);
+      cute::set_barrier_transaction_bytes(storage.full[stage_], kTileBytes);
+      copy(storage.a[stage_], storage.b[stage_], storage.full[stage_], step);
+    }
   }
   template <class A, class B>
   CUTE_DEVICE void load(A const& a, B const& b, TileIndex tile, int first, int last,

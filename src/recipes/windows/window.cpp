@@ -10,6 +10,7 @@
 #include "recipes/nest/windowed.h"
 #include "recipes/windows/resample.h"
 #include "recipes/windows/window_implicit.h"
+#include "recipes/windows/window_rows.h"
 #include "recipes/windows/window_text.h"
 
 namespace cutegen::recipes {
@@ -473,6 +474,11 @@ bool resamples(const Fused& fused) {
   return fused.window->window.kind == WindowKind::resample;
 }
 
+// Whether the tensor cores compute the window as a product of rows.
+bool by_rows(const Json& params) {
+  return params.value("by_rows", 0) == 1;
+}
+
 // Whether the tensor cores compute the window.
 bool multiplies(const Json& params) {
   return params.value("wgmma", 0) == 1;
@@ -512,6 +518,7 @@ std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
 
 bool window_legal(const Fused& fused, const Json& params) {
   if (resamples(fused)) return true;
+  if (by_rows(params)) return rows_legal(fused, params);
   if (multiplies(params)) return fused.window->wgmma > 0 && implicit_legal(fused, params);
   if (!may_tile(fused)) return true;
   if (team_of(params) > 0) return lines_legal(fused, params);
@@ -534,7 +541,10 @@ std::vector<RecipeParameter> window_parameters(const Fused& fused) {
               {.name = "channels", .meaning = "output channels of a thread", .legal = channels});
   if (fused.window->wgmma == 0) return list;
   // The parameters of the tensor cores come first.
-  std::vector<RecipeParameter> all = implicit_parameters(fused);
+  std::vector<RecipeParameter> all;
+  if (rows_apply(fused)) all = rows_parameters(fused);
+  const std::vector<RecipeParameter> implicit = implicit_parameters(fused);
+  all.insert(all.end(), implicit.begin(), implicit.end());
   all.push_back({.name = "wgmma",
                  .meaning = "1: multiply on Hopper's tensor cores, in the task's math mode",
                  .legal = {1, 0}});
@@ -557,6 +567,10 @@ Json window_safe(const Fused& fused) {
   if (fused.window->wgmma > 0) {
     params.update(implicit_safe(fused));
     params["wgmma"] = implicit_legal(fused, params) ? 1 : 0;
+    if (rows_apply(fused)) {
+      params.update(rows_safe(fused));
+      params["by_rows"] = rows_legal(fused, params) && rows_faster(fused) ? 1 : 0;
+    }
   }
   return params;
 }
@@ -564,6 +578,7 @@ Json window_safe(const Fused& fused) {
 ProgramPart window_part(const Task& task, const Fused& fused, const Json& params,
                         const Label& label) {
   if (resamples(fused)) return resample_part(task, fused, params, label);
+  if (by_rows(params)) return rows_part(task, fused, params, label);
   if (multiplies(params)) return implicit_part(task, fused, params, label);
   return WindowWriter(task, fused, params, label).write();
 }

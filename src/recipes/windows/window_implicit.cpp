@@ -264,7 +264,7 @@ class ImplicitWriter {
     Tail tail(fused_, Tail::By::place);
     auto t = names();
     t["compute"] = tail.compute();
-    t["channels"] = indent(tail.channels(), 4);
+    t["channels"] = indent(tail.channels("int(group * tiles_n) + tile.channels"), 4);
     t["passes"] = indent(tail.passes(), 4);
     t["write"] = indent(write_text(tail), 4);
     t["together"] = std::to_string(tail.together());

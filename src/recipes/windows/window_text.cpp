@@ -464,7 +464,7 @@ std::string Tail::kept(const Piece& piece) const {
   return piece.channels.empty() ? "" : "const auto kept = conv.channel(storage, c);\n";
 }
 
-std::string Tail::channels() {
+std::string Tail::channels(const std::string& tile) {
   const Piece& piece = pieces_.of_channel();
   if (piece.targets.empty()) return "";
   std::string loads;
@@ -478,6 +478,7 @@ std::string Tail::channels() {
   for (size_t i = 0; i < piece.targets.size(); ++i)
     results.push_back(fmt::format("kept.element[{}]", i));
   std::map<std::string, std::string> t;
+  t["tile"] = tile;
   t["loads"] = indent(loads, 2), t["call"] = pieces_.call(piece, leaves, "", results);
   return fragment("kernels/windows/implicit_channels.cu", t);
 }

@@ -191,8 +191,9 @@ class Tail : public TailOperands {
   // Writes the struct `Placed`, a Place with the values of its row, which the statements of
   // finish() read. Returns "" if the stage does not reduce over the channels.
   std::string placed();
-  // Writes the statements that compute the values of a channel and store them for all tiles.
-  std::string channels();
+  // Writes the statements that compute the values of a channel and store them for all tiles. `tile`
+  // is the text for the number of the tile along the channels.
+  std::string channels(const std::string& tile);
   bool by_row() const { return pieces_.by_row(); }
   std::string finish();
   // With By::place, returns the members of Place and their values for channel0. The list of

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution of a channels-last input on Hopper's tensor cores, as a product whose rows are the
+// positions of the result: for each filter tap, TMA loads the inputs of a tile in im2col mode.
+//
+// Contract: this header needs sm_90a. The input has the layout (image, positions, channels), with
+// channels contiguous and all other strides multiples of 16 bytes. Element is half_t, bfloat16_t or
+// tfloat32_t; floats must already be rounded to tf32. The weights have the layout (output channel,
+// step, channel of the step). A step is a filter tap with kDepth input channels (64, or 32 floats);
+// weights beyond the input channels are zero. turn_positions() and pack_steps() write these layouts.
+// Sums are floats. There are one to three axes, kSpatial; missing first axes have size 1.
+//
+// As many CTAs as the GPU holds compute tiles of kTileM positions and kTileN output channels. Two
+// consumer warpgroups take turns: while one multiplies a tile, the other does the work after the
+// convolution of another tile.
+//
+// - write(tile, place, read, value, store) calls store(value(sum, read(c, at), c, at), c, at) for
+//   each result, as the function of the same name in conv_wgmma.cuh does. The value `at` is
+//   place(row), where `row` counts the positions of all images.
+// - each_channel() and channel() keep values that depend only on the channel.
+//
+// Example: ConvRows<G> conv; conv.begin(storage);
+//          if (conv.produces()) {
+//            conv.start_loading();
+//            for (tile...) conv.load(map_input, map_weights, window, tile, storage);
+//          } else {
+//            conv.start_multiplying();
+//            for (tile...) {
+//              if (conv.skips(0, window.steps())) continue;
+//              conv.multiply(0, window.steps(), storage);
+//              conv.write(tile, place, read, value, store);
+//            }
+//          }
+#pragma once
+
+#include <cutegen/conv_input.cuh>
+#include <cutegen/gemm_wgmma.cuh>
+
+namespace cutegen {
+
+// The sizes of a convolution. The element of an array for axis i comes before that for axis i + 1.
+struct ConvWindow {
+  int out[3], kernel[3], start[3], stride[3], dilation[3];  // start: minus the padding
+  int chunks;                                               // steps of a filter tap
+
+  CUTE_DEVICE int steps() const { return kernel[0] * kernel[1] * kernel[2] * chunks; }
+};
+
+template <class G>
+struct ConvRows : WgmmaGemm<typename G::Element, typename G::Element, typename G::Element, G::kTileM,
+                            G::kTileN, G::kStages, 8, 8, true, true, true, 1, 1, true> {
+  using Element = typename G::Element;
+  using Gemm = WgmmaGemm<Element, Element, Element, G::kTileM, G::kTileN, G::kStages, 8, 8, true,
+                         true, true, 1, 1, true>;
+  static constexpr int kDepth = 128 / int(sizeof(Element));
+  static constexpr int kColumns = Gemm::kPart / 2;  // columns of a row that a thread holds
+  static_assert(G::kTileN % 32 == 0 && G::kSpatial >= 1 && G::kSpatial <= 3);
+
+  // Rounded up, so that a ChannelValues is aligned to its size or to 16 bytes.
+  static constexpr int kChannelPitch =
+      G::kChannelValues == 0 ? 1 : G::kChannelValues <= 2 ? G::kChannelValues : (G::kChannelValues + 3) / 4 * 4;
+  using ChannelValues = Pack<float, kChannelPitch>;
+  struct Storage : Gemm::Storage {
+    ChannelValues channels[2][G::kChannelValues == 0 ? 1 : G::kTileN];  // of each consumer
+  };
+
+  // Loads the inputs and weights of a tile.
+  CUTE_DEVICE void load(cute::TmaDescriptor const& input, cute::TmaDescriptor const& weights,
+                        ConvWindow const& window, TileIndex tile, Storage& storage) {
+    // The first input of the tile's first position, without the offset of a filter tap.
+    int rest = tile.m * G::kTileM, from[3];
+    CUTE_UNROLL
+    for (int i = 2; i >= 0; --i) {
+      from[i] = rest % window.out[i] * window.stride[i] + window.start[i];
+      rest /= window.out[i];
+    }
+    int tap[3] = {0, 0, 0}, chunk = 0;
+    this->load_by(0, window.steps(), storage, [&](Element* a, Element* b, uint64_t& full, int step) {
+      const auto z = uint16_t(tap[0] * window.dilation[0]), y = uint16_t(tap[1] * window.dilation[1]),
+                 x = uint16_t(tap[2] * window.dilation[2]);
+      const int channel = chunk * kDepth;
+      if constexpr (G::kSpatial == 1)
+        cute::SM90_TMA_LOAD_IM2COL_3D::copy(&input, &full, a, channel, from[2], rest, x);
+      else if constexpr (G::kSpatial == 2)
+        cute::SM90_TMA_LOAD_IM2COL_4D::copy(&input, &full, a, channel, from[2], from[1], rest, x, y);
+      else
+        cute::SM90_TMA_LOAD_IM2COL_5D::copy(&input, &full, a, channel, from[2], from[1], from[0],
+                                            rest, x, y, z);
+      cute::SM90_TMA_LOAD_2D::copy(&weights, &full, uint64_t(cute::TMA::CacheHintSm90::EVICT_LAST), b,
+                                   step * kDepth, tile.n * G::kTileN);
+      if (++chunk < window.chunks) return;
+      chunk = 0;
+      if (++tap[2] < window.kernel[2]) return;
+      tap[2] = 0;
+      if (++tap[1] < window.kernel[1]) return;
+      tap[1] = 0, ++tap[0];
+    });
+  }
+
+  // Stores f(channel) for the channels of a tile. Does nothing if `tile` is the same as in the
+  // previous call.
+  template <class F>
+  CUTE_DEVICE void each_channel(Storage& storage, int tile, F&& f) {
+    if (tile == kept_tile_) return;
+    kept_tile_ = tile;
+    sync();  // now all threads have read the values of the previous tile
+    for (int c = threadIdx.x % 128; c < G::kTileN; c += 128) storage.channels[consumer()][c] = f(c);
+    sync();
+  }
+
+  // Returns the value that each_channel() stored for channel c of the tile.
+  static CUTE_DEVICE ChannelValues channel(Storage& storage, int c) {
+    return storage.channels[consumer()][c];
+  }
+
+  template <class P, class R, class V, class F>
+  CUTE_DEVICE void write(TileIndex tile, P&& place, R&& read, V&& value, F&& store) const {
+    const int lane = threadIdx.x % 32, top = tile.m * G::kTileM + threadIdx.x % 128 / 32 * 16 + lane / 4;
+    CUTE_UNROLL
+    for (int line = 0; line < 2 * Gemm::kBlocks; ++line) {  // a thread holds parts of these rows
+      const int block = line / 2, half = line % 2;
+      auto const at = place(top + block * 64 + half * 8);
+      CUTE_UNROLL
+      for (int first = 0; first < kColumns; first += 8) {
+        float sums[8];
+        int channels[8];
+        CUTE_UNROLL
+        for (int i = 0; i < 8; ++i) {
+          sums[i] = this->results[block][first * 2 + i / 2 * 4 + half * 2 + i % 2];
+          channels[i] = (first + i) / 2 * 8 + lane % 4 * 2 + i % 2;
+        }
+        finish(sums, channels, at, read, value, store);
+      }
+    }
+  }
+
+ private:
+  // Computes and stores eight results of one position. The order of the calls hides latencies.
+  template <class A, class R, class V, class F>
+  static CUTE_DEVICE void finish(float const (&sums)[8], int const (&channels)[8], A const& at,
+                                 R&& read, V&& value, F&& store) {
+    decltype(read(0, at)) more[8];
+    decltype(value(0.0f, more[0], 0, at)) results[8];
+    CUTE_UNROLL
+    for (int i = 0; i < 8; ++i) more[i] = read(channels[i], at);
+    CUTE_UNROLL
+    for (int i = 0; i < 8; ++i) results[i] = value(sums[i], more[i], channels[i], at);
+    CUTE_UNROLL
+    for (int i = 0; i < 8; ++i) store(results[i], channels[i], at);
+  }
+
+  static CUTE_DEVICE int consumer() { return threadIdx.x / 128; }
+  static CUTE_DEVICE void sync() {
+    if (consumer() == 0) asm volatile("bar.sync 1, 128;" ::: "memory");
+    else asm volatile("bar.sync 2, 128;" ::: "memory");
+  }
+
+  int kept_tile_ = -1;
+};
+
+// Rounds a value to the type that the tensor cores multiply.
+template <class Element>
+CUTE_DEVICE Element conv_operand(float x) {
+  if constexpr (sizeof(Element) == 4)
+    return Element::bitcast(__float_as_uint(tf32_nearest(x)));
+  else return Element(x);
+}
+
+// Copies positions [first, first + 64) and channels [channel, channel + 64) of an image to the
+// layout (position, channel). The result has `pitch` channels, a multiple of 8. at(position)
+// returns a position's offset. A CTA of 256 threads calls turn_positions() with `shared`, an array
+// of 64 * 65 elements. With Vector above 1, positions are contiguous, and each address is a
+// multiple of Vector elements.
+template <class Element, int Vector, class T, class A>
+CUTE_DEVICE void turn_positions(T const* from, int64_t channel_stride, int positions, int channels,
+                                int first, int channel, A&& at, Element* to, int pitch,
+                                Element* shared) {
+  constexpr int kPitch = sizeof(Element) == 4 ? 65 : 66;
+  Pack<T, Vector> packs[64 * 64 / 256 / Vector];
+  CUTE_UNROLL
+  for (int i = 0; i < 64 * 64 / 256 / Vector; ++i) {
+    const int index = i * 256 + threadIdx.x, c = channel + index / (64 / Vector),
+              p = first + index % (64 / Vector) * Vector;
+    packs[i] = Pack<T, Vector>{};
+    if (c < channels && p < positions)
+      packs[i] = *reinterpret_cast<Pack<T, Vector> const*>(from + c * channel_stride + at(p));
+  }
+  CUTE_UNROLL
+  for (int i = 0; i < 64 * 64 / 256 / Vector; ++i) {
+    const int index = i * 256 + threadIdx.x;
+    CUTE_UNROLL
+    for (int v = 0; v < Vector; ++v)
+      shared[(index % (64 / Vector) * Vector + v) * kPitch + index / (64 / Vector)] =
+          conv_operand<Element>(to_float(packs[i].element[v]));
+  }
+  __syncthreads();
+  constexpr int kWidth = 16 / sizeof(Element);
+  CUTE_UNROLL
+  for (int i = 0; i < 64 * 64 / 256 / kWidth; ++i) {
+    const int index = i * 256 + threadIdx.x, c = index % (64 / kWidth) * kWidth,
+              p = index / (64 / kWidth);
+    if (first + p >= positions || channel + c >= pitch) continue;
+    Pack<Element, kWidth> pack;
+    CUTE_UNROLL
+    for (int v = 0; v < kWidth; ++v) pack.element[v] = shared[p * kPitch + c + v];
+    *reinterpret_cast<Pack<Element, kWidth>*>(to + int64_t(first + p) * pitch + channel + c) = pack;
+  }
+}
+
+// Returns element `index` of the packed weights of steps that are `depth` channels deep.
+// weight(out, in, k0, k1, k2) returns an unpacked weight.
+template <class Element, class F>
+CUTE_DEVICE Element pack_steps(ConvWindow const& window, int64_t index, int depth, int channels,
+                               F&& weight) {
+  const int in = int(index % (window.chunks * depth));
+  int64_t rest = index / (window.chunks * depth);
+  const int k2 = int(rest % window.kernel[2]);
+  rest /= window.kernel[2];
+  const int k1 = int(rest % window.kernel[1]);
+  rest /= window.kernel[1];
+  const int k0 = int(rest % window.kernel[0]);
+  return conv_operand<Element>(in < channels ? to_float(weight(rest / window.kernel[0], in, k0, k1, k2))
+                                             : 0.0f);
+}
+
+}  // namespace cutegen

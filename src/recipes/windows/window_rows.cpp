@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/windows/window_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "recipes/graph/reshape.h"
+#include "recipes/nest/channel_values.h"
+#include "recipes/nest/extents.h"
+#include "recipes/nest/windowed.h"
+#include "recipes/windows/window_text.h"
+
+namespace cutegen::recipes {
+namespace {
+
+constexpr int64_t kTileRows = 128, kThreadsOfRows = 384;
+constexpr int64_t kMostSharedRows = int64_t{227} << 10;
+constexpr int64_t kMostRowStages = 8;
+constexpr int64_t kMostStride = 8;       // the driver's limit for steps between pixels
+constexpr int64_t kFewestChannels = 24;  // fewer input channels would leave most of a step empty
+
+bool halves(const Fused& fused) {
+  return size_of(fused.window->input.dtype) == 2;
+}
+
+// Input channels of a step.
+int64_t depth_of(const Fused& fused) {
+  return halves(fused) ? 64 : 32;
+}
+
+int64_t input_channels(const Fused& fused) {
+  return fused.window->input.shape[1];
+}
+
+// The padding behind the last element of an axis.
+int64_t padding_behind(const Window& window, size_t axis) {
+  return window.padding[axis] + (window.behind.empty() ? 0 : window.behind[axis]);
+}
+
+// Whether the driver accepts the corners and offsets of im2col mode: it has fewer bits for them if
+// a map has more axes.
+bool fits_map(const Window& window) {
+  const int64_t most = window.rank() == 1 ? 32767 : window.rank() == 2 ? 127 : 15;
+  for (size_t i = 0; i < window.rank(); ++i) {
+    const int64_t reach = (window.kernel[i] - 1) * window.dilation[i];
+    if (window.padding[i] > most || reach - padding_behind(window, i) > most ||
+        padding_behind(window, i) - reach > most || reach > 2 * most ||
+        window.stride[i] > kMostStride)
+      return false;
+  }
+  return true;
+}
+
+int64_t rows_of(const Fused& fused) {
+  int64_t rows = fused.axes[0].size;
+  for (size_t i = 2; i < fused.axes.size(); ++i) rows *= fused.axes[i].size;
+  return rows;
+}
+
+int64_t shared_of(const Fused& fused, int64_t tile_n, int64_t stages) {
+  const auto values = int64_t(channel_values(fused).size());
+  const int64_t kept = values <= 2 ? values : ceil_div(values, 4) * 4;
+  const int64_t base = ceil_div(stages * ((kTileRows + tile_n) * 128 + 16) + 16, 1024) * 1024;
+  return base + ceil_div(kept == 0 ? 8 : 2 * 4 * kept * tile_n, 1024) * 1024;
+}
+
+int64_t stages_of(const Fused& fused, int64_t tile_n) {
+  int64_t stages = kMostRowStages;
+  while (stages > 2 && shared_of(fused, tile_n, stages) > kMostSharedRows) --stages;
+  return stages;
+}
+
+// Estimates in seconds. Rates are those of an H200, in products per second.
+double rows_seconds(const Fused& fused, int64_t tile_n) {
+  const WindowLeaf& leaf = *fused.window;
+  const int64_t steps =
+                    product(leaf.window.kernel) * ceil_div(input_channels(fused), depth_of(fused)),
+                tiles = ceil_div(rows_of(fused), kTileRows) * ceil_div(fused.axes[1].size, tile_n),
+                rounds = ceil_div(tiles, kSms);
+  // Narrow tiles read more of the input per product.
+  const double speed = (halves(fused) ? 320e12 : 180e12) * (tile_n >= 128  ? 1
+                                                            : tile_n >= 64 ? 0.7
+                                                                           : 0.4);
+  const double products =
+      double(rounds * kSms) * double(kTileRows * tile_n * depth_of(fused)) * double(steps);
+  const double turned =
+      3e-6 + 2 * double(product(leaf.input.shape)) * double(size_of(leaf.input.dtype)) / 4e12;
+  return products / speed + turned;
+}
+
+// The same for the kernel of window_implicit.h, with tiles of about 256 positions.
+double implicit_seconds(const Fused& fused) {
+  const int64_t out = fused.axes[1].size, tile_n = std::min<int64_t>(128, out),
+                rounds = ceil_div(ceil_div(rows_of(fused), 256) * ceil_div(out, tile_n), kSms);
+  const double products = double(rounds * kSms) * double(256 * tile_n * input_channels(fused)) *
+                          double(product(fused.window->window.kernel));
+  return products / (halves(fused) ? 170e12 : 125e12);
+}
+
+int64_t best_tile(const Fused& fused) {
+  int64_t best = 128;
+  for (int64_t tile_n : {96, 64, 32})
+    if (rows_seconds(fused, tile_n) < rows_seconds(fused, best)) best = tile_n;
+  return best;
+}
+
+class RowsWriter {
+ public:
+  RowsWriter(const Task& task, const Fused& fused, const Json& params, const Label& label)
+      : task_(task),
+        fused_(fused),
+        label_(label),
+        leaf_(*fused.window),
+        window_(leaf_.window),
+        tile_n_(int_param(params, "rows_n")),
+        stages_(stages_of(fused, tile_n_)) {}
+
+  ProgramPart write() {
+    ProgramPart part;
+    part.hopper = true;
+    part.file = label_("kernel") + ".cu";
+    Tail tail(fused_, Tail::By::place);
+    auto t = names();
+    t["compute"] = tail.compute();
+    t["channels"] = indent(tail.channels("tile.n"), 4);
+    t["write"] = indent(write_text(tail), 4);
+    for (const auto& [word, value] : tail.offsets()) {
+      t["offsets"] += ", " + word;
+      t["places"] += ",\n                   " + value;
+    }
+    t["offsets"].erase(0, 2);
+    Json args = Json::array({{{"map", label_("map_input")}}, {{"map", label_("map_weights")}}});
+    t["params"] = tail.declare(args);
+    Numbers numbers = tail.numbers();
+    const Numbers more = geometry(fused_);
+    numbers.insert(numbers.end(), more.begin(), more.end());
+    t["sizes"] = add_numbers(args, numbers) + size_declarations(fused_);
+    add_sizes(args, fused_);
+    t["turn_kernel"] = turn_text(t);
+    part.source = fill("kernels/windows/rows.cu", t);
+    for (const std::string& demand : tail.requirements()) part.requirements.push_back(demand);
+    for (const std::string& demand : fixed_sizes(fused_)) part.requirements.push_back(demand);
+    symbols(part);
+    maps(part);
+    steps(part, args);
+    return part;
+  }
+
+ private:
+  std::map<std::string, std::string> names() const {
+    std::map<std::string, std::string> t;
+    t["title"] = title(task_, fused_);
+    t["name"] = label_("window"), t["pack"] = label_("pack"), t["turn"] = label_("turn");
+    t["geometry"] = label_("Geometry"), t["engine"] = label_("Engine");
+    t["input"] = fused_.names.at(leaf_.input.tensor), t["input_type"] = type_of(leaf_.input);
+    t["weight"] = fused_.names.at(leaf_.weight.tensor), t["weight_type"] = type_of(leaf_.weight);
+    t["packed_type"] = type_of(leaf_.input);
+    t["element"] = halves(fused_) ? type_of(leaf_.input) : "tfloat32_t";
+    t["tile_n"] = std::to_string(tile_n_), t["stages"] = std::to_string(stages_);
+    t["rank"] = std::to_string(window_.rank());
+    t["channel_values"] = std::to_string(channel_values(fused_).size());
+    t["shared"] = std::to_string(shared_of(fused_, tile_n_, stages_));
+    t["vector"] = label_("VECTOR");
+    for (size_t i = 0; i < 3; ++i) {
+      const std::string axis = std::to_string(i);
+      t["stride" + axis] = std::to_string(padded(window_.stride, i, 1));
+      t["padding" + axis] = std::to_string(padded(window_.padding, i, 0));
+      t["dilation" + axis] = std::to_string(padded(window_.dilation, i, 1));
+    }
+    t["maps"] = map_constants();
+    return t;
+  }
+
+  // cutegen::tma_spec: version, rank, box[5], mode[5], bits of an element, swizzle of 128 bytes.
+  std::string map_constants() const {
+    std::string modes, boxes;
+    for (size_t i = 0; i < 5; ++i) {
+      modes += fmt::format("{}, ", i < window_.rank() + 2 ? i : 0);
+      boxes += fmt::format("{}, ", i == 0                   ? depth_of(fused_)
+                                   : i == 1                 ? kTileRows
+                                   : i < window_.rank() + 2 ? 1
+                                                            : 0);
+    }
+    const int64_t bits = 8 * int64_t(size_of(leaf_.input.dtype));
+    const std::string suffix = label_.number.empty() ? "" : "_" + label_.number;
+    return fmt::format(
+        "extern \"C\" __device__ const unsigned cg_map_input{0}[15] = {{1, {1}, {2}{3}{4}, 3, "
+        "4}};\n"
+        "extern \"C\" __device__ const unsigned cg_map_weights{0}[15] = "
+        "{{1, 2, {5}, {6}, 0, 0, 0, 0, 1, 0, 0, 0, {4}, 3, 4}};\n",
+        suffix, window_.rank() + 2, boxes, modes, bits, depth_of(fused_), tile_n_);
+  }
+
+  std::string turn_text(const std::map<std::string, std::string>& t) const {
+    const std::string text = fill("kernels/windows/rows_turn.cu", t);
+    return text.substr(text.find("\n\n") + 1);  // without the template's heading
+  }
+
+  std::string write_text(Tail& tail) const {
+    std::map<std::string, std::string> t;
+    t["finish"] = indent(tail.finish(), 2);
+    t["nearest"] = t["finish"].find("nearest") == std::string::npos
+                       ? ""
+                       : "  const int nearest = min(c, left - 1);  // without a branch: several "
+                         "overlap";
+    t["members"] = indent(tail.members(), 2), t["reads"] = indent(tail.reads(), 4);
+    t["results"] = indent(tail.results(), 2);
+    t["stores"] = indent(tail.stores(), 2);
+    return fragment("kernels/windows/rows_elements.cu", t);
+  }
+
+  std::string size(size_t axis) const { return size_text(fused_, leaf_.input, axis); }
+  std::string step(size_t axis) const { return stride_text(fused_, leaf_.input, axis); }
+
+  // The input's positions, as a plan expression.
+  std::string positions() const {
+    std::string text;
+    for (size_t i = 0; i < window_.rank(); ++i)
+      text += fmt::format("{}({})", i ? "*" : "", size(i + 2));
+    return text;
+  }
+
+  // The width of the turning kernel's loads: several positions if they are contiguous and aligned.
+  std::string vector_rule() const {
+    const int64_t vector = 16 / int64_t(size_of(leaf_.input.dtype));
+    std::string rest = fmt::format("({})%{}+({})%{}+({})%{}", step(0), vector, step(1), vector,
+                                   positions(), vector);
+    std::string distance = "1";
+    for (size_t i = window_.rank() + 1; i >= 2; --i) {
+      rest += fmt::format("+(({}) == {} ? 0 : 1)", step(i), distance);
+      distance = distance == "1" ? "(" + size(i) + ")" : fmt::format("{}*({})", distance, size(i));
+    }
+    if (const std::string start = start_text(fused_, leaf_.input); start != "0")
+      rest += fmt::format("+({})%{}", start, vector);
+    return fmt::format("{} == 0 ? {} : 1", rest, vector);
+  }
+
+  void symbols(ProgramPart& part) const {
+    std::string rows = size(0);
+    for (size_t i = 2; i < fused_.axes.size(); ++i) rows += "*(" + fused_.axes[i].extent + ")";
+    const std::string out = out_of_group_text(fused_), in = in_of_group_text(fused_);
+    part.symbols[label_("rows")] = rows;
+    part.symbols[label_("elements")] = fmt::format("{}*({})", label_("rows"), out);
+    part.symbols[label_("tiles")] =
+        fmt::format("ceil_div({},{})*ceil_div({},{})", label_("rows"), kTileRows, out, tile_n_);
+    part.symbols[label_("pitch")] = fmt::format("ceil_div({},8)*8", in);
+    std::string depth = fmt::format("ceil_div({},{})*{}", in, depth_of(fused_), depth_of(fused_));
+    for (size_t i = 0; i < window_.rank(); ++i) depth += "*(" + kernel(i) + ")";
+    part.symbols[label_("depth")] = depth;
+    const std::string dtype = leaf_.input.dtype == DType::f32   ? "f32"
+                              : leaf_.input.dtype == DType::f16 ? "f16"
+                                                                : "bf16";
+    part.scratch.push_back({{"name", label_("packed")},
+                            {"dtype", dtype},
+                            {"shape", {fmt::format("max({},1)", out), label_("depth")}}});
+    for (const std::string& bound :
+         {label_("elements"), label_("rows"), last_of_image(fused_), positions()})
+      part.requirements.push_back(bound + " <= 2000000000");
+    for (size_t i = 0; i < window_.rank(); ++i)
+      part.requirements.push_back(fmt::format("{} <= {}", kernel(i), window_.kernel[i]));
+    part.symbols[label_("vector")] = vector_rule();
+    part.defines[label_("VECTOR")] = label_("vector");
+    part.requirements.push_back(fmt::format("{} <= 65535", size(0)));
+    part.scratch.push_back({{"name", label_("turned")},
+                            {"dtype", dtype},
+                            {"shape",
+                             {fmt::format("max({},1)", size(0)),
+                              fmt::format("max({},1)", positions()), label_("pitch")}}});
+  }
+
+  // The size of an axis of the kernel, as a plan expression.
+  std::string kernel(size_t axis) const { return size_text(fused_, leaf_.weight, axis + 2); }
+
+  void maps(ProgramPart& part) const {
+    auto some = [](const std::string& size) { return fmt::format("max({},1)", size); };
+    Json dims = Json::array({some(label_("pitch"))}), strides = Json::array({"1"}),
+         lower = Json::array(), upper = Json::array(), between = Json::array();
+    std::string distance = label_("pitch");
+    for (size_t i = window_.rank(); i-- > 0;) {  // the last axis comes first
+      dims.push_back(some(size(i + 2)));
+      strides.push_back(distance);
+      distance += fmt::format("*({})", size(i + 2));
+      lower.push_back(fmt::format("0-{}", window_.padding[i]));
+      upper.push_back(fmt::format("{}-(({})-1)*{}", padding_behind(window_, i), kernel(i),
+                                  window_.dilation[i]));
+      between.push_back(std::to_string(window_.stride[i]));
+    }
+    dims.push_back(some(size(0)));
+    strides.push_back(distance);
+    const std::string suffix = label_.number.empty() ? "" : "_" + label_.number;
+    part.tensor_maps = {{label_("map_input"),
+                         {{"tensor", label_("turned")},
+                          {"spec", "cg_map_input" + suffix},
+                          {"dims", dims},
+                          {"strides", strides},
+                          {"im2col", {{"lower", lower}, {"upper", upper}, {"steps", between}}}}},
+                        {label_("map_weights"),
+                         {{"tensor", label_("packed")},
+                          {"spec", "cg_map_weights" + suffix},
+                          {"dims", {label_("depth"), some(out_of_group_text(fused_))}},
+                          {"strides", {"1", label_("depth")}}}}};
+  }
+
+  // The numbers that a small kernel takes, out of those of the geometry.
+  Json arguments(const std::vector<std::string>& words) const {
+    Json args = Json::array();
+    for (const std::string& wanted : words)
+      for (const auto& [word, expression] : geometry(fused_))
+        if (word == wanted) args.push_back({{"i64", expression}});
+    return args;
+  }
+
+  void steps(ProgramPart& part, const Json& args) const {
+    const std::string when = label_("elements") + " > 0";
+    Json pack = Json::array(
+        {{{"tensor", fused_.names.at(leaf_.weight.tensor)}}, {{"tensor", label_("packed")}}});
+    for (const Json& number :
+         arguments({"in_of_group", "out_of_group", "kernel0", "kernel1", "kernel2", "weight_o",
+                    "weight_i", "weight0", "weight1", "weight2"}))
+      pack.push_back(number);
+    part.steps.push_back({{"id", label_("pack")},
+                          {"kernel", label_("pack")},
+                          {"when", when},
+                          {"grid",
+                           {fmt::format("min(ceil_div(({})*{},1024),{})", out_of_group_text(fused_),
+                                        label_("depth"), 8 * kSms),
+                            1, 1}},
+                          {"block", {256, 1, 1}},
+                          {"args", pack}});
+    Json turn = Json::array(
+        {{{"tensor", fused_.names.at(leaf_.input.tensor)}}, {{"tensor", label_("turned")}}});
+    for (const Json& number :
+         arguments({"in_n", "in_c", "in0", "in1", "in2", "in_s0", "in_s1", "in_s2", "in_of_group"}))
+      turn.push_back(number);
+    turn.push_back({{"i64", label_("pitch")}});
+    part.steps.push_back(
+        {{"id", label_("turn")},
+         {"kernel", label_("turn")},
+         {"when", when},
+         {"grid",
+          {fmt::format("ceil_div({},64)*ceil_div({},64)", label_("pitch"), positions()), size(0),
+           1}},
+         {"block", {256, 1, 1}},
+         {"args", turn}});
+    part.steps.push_back({{"id", label_("window")},
+                          {"kernel", label_("window")},
+                          {"when", when},
+                          {"grid", {fmt::format("min({},{})", label_("tiles"), kSms), 1, 1}},
+                          {"block", {kThreadsOfRows, 1, 1}},
+                          {"shared_bytes", shared_of(fused_, tile_n_, stages_)},
+                          {"args", args}});
+  }
+
+  const Task& task_;
+  const Fused& fused_;
+  const Label& label_;
+  const WindowLeaf& leaf_;
+  const Window& window_;
+  int64_t tile_n_, stages_;
+};
+
+}  // namespace
+
+bool rows_apply(const Fused& fused) {
+  const WindowLeaf& leaf = *fused.window;
+  const Window& w = leaf.window;
+  return leaf.wgmma == 1 && w.kind == WindowKind::convolution && w.groups == 1 &&
+         !fused.reduces() && input_channels(fused) >= kFewestChannels && fits_map(w);
+}
+
+bool rows_faster(const Fused& fused) {
+  // Measured on an H200: 16-bit convolutions take 0.4 to 0.99 of the other kernel's time, but those
+  // of floats 0.9 to 1.3.
+  return halves(fused) && rows_seconds(fused, best_tile(fused)) < implicit_seconds(fused);
+}
+
+Json rows_safe(const Fused& fused) {
+  return {{"rows_n", best_tile(fused)}};
+}
+
+bool rows_legal(const Fused& fused, const Json& params) {
+  const int64_t tile_n = int_param(params, "rows_n");
+  return rows_apply(fused) && stages_of(fused, tile_n) >= 3 &&
+         shared_of(fused, tile_n, stages_of(fused, tile_n)) <= kMostSharedRows;
+}
+
+std::vector<RecipeParameter> rows_parameters(const Fused& fused) {
+  std::vector<int64_t> widths{best_tile(fused)};
+  for (int64_t width : {128, 96, 64, 32})
+    if (width != widths[0]) widths.push_back(width);
+  return {
+      {.name = "by_rows",
+       .meaning = "1: make the input channels-last and multiply its rows of channels",
+       .legal = {1, 0}},
+      {.name = "rows_n", .meaning = "output channels of a tile, if by_rows is 1", .legal = widths}};
+}
+
+ProgramPart rows_part(const Task& task, const Fused& fused, const Json& params,
+                      const Label& label) {
+  return RowsWriter(task, fused, params, label).write();
+}
+
+}  // namespace cutegen::recipes

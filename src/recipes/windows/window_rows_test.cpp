@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/windows/window_rows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/program.h"
+#include "recipes/emit/recipes.h"
+#include "recipes/testing/test_tasks.h"
+
+namespace cutegen::recipes {
+namespace {
+
+using testing::HasSubstr;
+
+struct RowsCase {
+  Task task;
+  RecipeMatch match;
+  explicit RowsCase(const std::string& name, bool tf32 = true, std::string_view arch = kHopperArch)
+      : task(golden_task(name)) {
+    task.tf32_convolutions = tf32;
+    match = match_recipe(task, arch);
+    EXPECT_EQ(match.recipe, "windows") << match.why;
+  }
+  KernelProgram program(const Json& changes) const {
+    Json params = match.safe;
+    params.update(changes);
+    auto program = instantiate(task, match, params);
+    if (!program) throw std::runtime_error(program.error().text());
+    return *program;
+  }
+};
+
+TEST(WindowRows, MultipliesHalvesWithoutConversion) {
+  const KernelProgram p = RowsCase("conv_rows_bf16").program({{"by_rows", 1}});
+  const std::string source = p.sources.begin()->second;
+  EXPECT_THAT(source, HasSubstr("cutegen/conv_rows.cuh"));
+  EXPECT_THAT(source, HasSubstr("using Element = bfloat16_t;"));
+  const Json map = to_json(p.plan).at("tensor_maps").at("map_input");
+  EXPECT_EQ(map.at("im2col").at("lower"), Json::array({"0-1", "0-1"}));
+}
+
+TEST(WindowRows, CopiesTheInputToChannelsLastOrder) {
+  const KernelProgram p = RowsCase("conv_rows_floats").program({{"by_rows", 1}});
+  const std::string source = p.sources.begin()->second;
+  EXPECT_THAT(source, HasSubstr("using Element = tfloat32_t;"));
+  const Json plan = to_json(p.plan);
+  ASSERT_EQ(plan.at("steps").size(), 3u);
+  EXPECT_EQ(plan.at("steps")[1].at("id"), "turn");
+  const Json& map = plan.at("tensor_maps").at("map_input");
+  EXPECT_EQ(map.at("tensor"), "turned");
+  EXPECT_EQ(map.at("dims").size(), 5u);
+  // The last axis comes first.
+  EXPECT_EQ(map.at("im2col").at("lower"), Json::array({"0-2", "0-1", "0-0"}));
+  EXPECT_EQ(map.at("im2col").at("steps"), Json::array({1, 2, 1}));
+}
+
+TEST(WindowRows, StrictFloat32KeepsTheOtherKernel) {
+  const RowsCase strict("conv_rows_floats", false);
+  EXPECT_FALSE(strict.match.safe.contains("by_rows"));
+}
+
+TEST(WindowRows, DepthwiseAndTransposedConvolutionsHaveNoRows) {
+  for (const char* name : {"conv_depthwise", "conv_transposed", "conv_channel_softmax"})
+    EXPECT_FALSE(RowsCase(name).match.safe.contains("by_rows")) << name;
+}
+
+TEST(WindowRows, ATileMustBeAWidthThatTheEngineHas) {
+  const RowsCase c("conv_rows_bf16");
+  Json params = c.match.safe;
+  params.update({{"by_rows", 1}, {"rows_n", 40}});
+  EXPECT_FALSE(instantiate(c.task, c.match, params));
+}
+
+}  // namespace
+}  // namespace cutegen::recipes
