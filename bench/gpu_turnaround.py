@@ -37,7 +37,7 @@ RUNGS = ("lint", "compile", "audit", "load", "correctness", "timing")
 
 
 class Evaluator:
-    """One evaluator process, driven by its protocol (docs/evaluation.md)."""
+    """One evaluator process, driven by its protocol (docs/protocols.md)."""
 
     def __init__(self, binaries: Path, device: str, environment: dict[str, str], python: str) -> None:
         from cutegen_worker.wire import Channel

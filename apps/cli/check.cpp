@@ -67,7 +67,7 @@ Result<int> run(const Globals& g, const CheckOptions& options, const Settings& s
 
 void add_check(CLI::App& app, Globals& g) {
   auto* command =
-      app.add_subcommand("check", "check a program's plan and signatures without compiling");
+      app.add_subcommand("check", "check a program's plan and source text without compiling");
   auto options = std::make_shared<CheckOptions>();
   auto settings = std::make_shared<Settings>();
   command->add_option("folder", options->folder, "the program: a folder with plan.json and sources")
@@ -77,7 +77,7 @@ void add_check(CLI::App& app, Globals& g) {
   settings->add(*command, {"python"});
   command->footer(
       "cutegen checks the plan against its schema and the kernels' signatures, and the source\n"
-      "against the policy. It compiles nothing and needs no GPU.\n"
+      "text against the rules for programs. It compiles nothing and needs no GPU.\n"
       "Example: cutegen check my_relu relu.py");
   command->callback([options, settings, &g] {
     auto result = run(g, *options, *settings);

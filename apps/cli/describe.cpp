@@ -153,7 +153,8 @@ Result<int> run(const Globals& g, const DescribeFlags& flags, const Settings& se
 }  // namespace
 
 void add_describe(CLI::App& app, Globals& g) {
-  auto* command = app.add_subcommand("describe", "show what a task computes and its floor");
+  auto* command =
+      app.add_subcommand("describe", "show what a task computes and how fast a kernel could be");
   auto flags = std::make_shared<DescribeFlags>();
   auto settings = std::make_shared<Settings>();
   command
@@ -169,11 +170,11 @@ void add_describe(CLI::App& app, Globals& g) {
   settings->add(*command, {"python"});
   add_accuracy(*settings, *command);
   command->footer(
-      "Shows inputs, parameters, attributes, outputs, operators, work, floor, roofline and test\n"
-      "shapes. No kernel is faster than the floor. The roofline is an estimate for the\n"
-      "operations as written. cutegen traces the module with fake tensors, so it computes\n"
-      "nothing and allocates no tensor of the official size. For several files the output is a\n"
-      "table.\n"
+      "cutegen shows inputs, parameters, attributes, outputs, operators, work, floor, roofline\n"
+      "and test shapes. No kernel is faster than the floor. The roofline is an estimate for the\n"
+      "operations as written. cutegen traces the module on meta tensors, which have no values,\n"
+      "so it computes nothing and allocates no tensor of the official size. For several files,\n"
+      "the output is a table.\n"
       "Example: cutegen describe tasks/softmax.py --gpu h100");
   command->callback([flags, settings, &g] {
     auto code = run(g, *flags, *settings);

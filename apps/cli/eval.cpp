@@ -253,11 +253,11 @@ void add_eval(CLI::App& app, Globals& g) {
   command->add_flag("--profile", options->profile,
                     "show what limits each kernel, its hot lines with remarks, and counters");
   command->add_option("--against", options->against,
-                      "on a GPU: time it alternately with this correct program");
+                      "on a GPU: time the program alternately with this correct one");
   command
       ->add_option(
           "--seconds", options->seconds,
-          "for a .py file: time limit of its import with its builds (one call: at most 60)")
+          "for a .py file: seconds for its import with its builds (default 300; one call: 60)")
       ->check(CLI::Range(0.1, 3600.0));
   command->add_flag("--no-cache", options->no_cache, "compile again instead of using the cache");
   settings->add(*command, {"device", "python", "require_sandbox"});

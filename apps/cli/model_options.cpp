@@ -24,7 +24,7 @@ void ModelOptions::add(CLI::App& command) {
          "dialect of the kernels: cute or cuda (default cute; cuda if the\n"
          "task is a CUDA kernel)");
   option("--start", start_,
-         "first program: scratch (the model's) or recipe (an expert kernel) (default scratch)");
+         "who writes the first program: scratch (the model) or recipe (default scratch)");
   option("--profiling", profiling_,
          "when the model sees profiles: delayed, adaptive, from-start or never (default adaptive)");
   option("--chains", agents_.chains,
@@ -63,10 +63,11 @@ void ModelOptions::add(CLI::App& command) {
          "maximum number of tokens of the run (default: no limit)")
       ->check(CLI::NonNegativeNumber);
   option("--model-url", model_.url, "base URL of the model's server (default: the provider's)");
-  option("--model-key-file", key_file_, "file that holds the key (default: the environment)");
-  option("--prices", prices_, "file of prices that override the built-in ones");
+  option("--model-key-file", key_file_,
+         "file with the API key (default: the provider's environment variable)");
+  option("--prices", prices_, "TOML file with prices that override the built-in ones");
   option("--relay-minutes", model_.relay_minutes,
-         "minutes to wait for an answer file (default: no limit)")
+         "with --model relay:DIR: minutes to wait for an answer (default: no limit)")
       ->check(CLI::NonNegativeNumber);
   option("--effort", model_.effort,
          "reasoning effort: low, medium, high, xhigh or max (default: the model's own)");

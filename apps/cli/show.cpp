@@ -106,8 +106,9 @@ void add_show(CLI::App& app, Globals& g) {
                       "a run: its id, the start of its id, or last (default last)");
   command->add_option("CANDIDATE", options->candidate,
                       "c1, c2, ... (default with --source: the best)");
-  auto* source = command->add_flag("--source", options->source, "print its plan and sources");
-  command->add_flag("--diff", options->diff, "print the differences from its parent")
+  auto* source =
+      command->add_flag("--source", options->source, "print the candidate's plan and sources");
+  command->add_flag("--diff", options->diff, "print the candidate's differences from its parent")
       ->excludes(source);
   options->settings.add(*command, {"runs_dir"});
   command->footer(

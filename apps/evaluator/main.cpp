@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cutegen-evaluator: computes verdicts for the engine, over descriptor 3; see docs/evaluation.md.
+// cutegen-evaluator: computes verdicts for the engine, over descriptor 3; see docs/protocols.md.
 #include <csignal>
 #include <cstdio>
 

@@ -2,7 +2,7 @@
 // cutegen-runner: runs one candidate at a time on one device, for the evaluator at descriptor 3.
 //
 // Requests (schema cutegen.runner.v1): open, load, share and run; then time, read and release, for
-// the buffers that a run kept (docs/evaluation.md). The process ends when the evaluator does. Its
+// the buffers that a run kept (docs/protocols.md). The process ends when the evaluator does. Its
 // replies do not decide a verdict, because the evaluator judges outputs in the shared memory.
 #include <cstdio>
 #include <optional>

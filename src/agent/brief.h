@@ -30,7 +30,7 @@ struct TaskBrief {
   double reachable_ns = 0, roofline_ns = 0;  // 0: not known
 };
 
-// An earlier candidate, as an entry of the history.
+// An earlier candidate in the history that a question shows.
 struct Attempt {
   std::string id, parent, summary;
   Status status = Status::aborted;

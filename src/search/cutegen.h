@@ -9,7 +9,7 @@
 // a row gain nothing, or when repairs cannot make a program correct. After all lines, the line with
 // the fastest program continues until the budget is used, several changes in a row gain nothing, or
 // the program is close to the fastest possible time (the floor or the reachable bound,
-// docs/evaluation.md). The strategy accepts a program only if it is faster than the programs of all
+// docs/bounds.md). The strategy accepts a program only if it is faster than the programs of all
 // lines. The setting `profiling` decides when questions show profiles (search/profiling.h).
 //
 // Example: make_strategy(StrategyKind::cutegen, {.agents = AgentSettings{.chains = 3}});

@@ -10,7 +10,7 @@
 // changes only these parts. If a step selects a failed program, the debugger repairs it. A question
 // shows only some other programs, depending on the role that the model plays (tree.h). The strategy
 // `stark` stops when the budget is used, when a program is close to the fastest possible time (the
-// floor or the reachable bound, docs/evaluation.md), or when it cannot select any node. The random
+// floor or the reachable bound, docs/bounds.md), or when it cannot select any node. The random
 // numbers of `stark` follow from the seed in the settings and are part of the question, so that a
 // replay can check them.
 //

@@ -9,8 +9,8 @@
 // (PyTorch in the task's dtypes), and a sequential sum in the arithmetic of the math mode. In
 // measurements, kernels with accurate sums stayed below 2.5 times the larger error of the two
 // references. Kernels with products in tf32, with only two tf32 products for each float32 product,
-// or with sums without promotion exceeded 2.5 times this error. docs/evaluation.md, "Tolerance",
-// gives the reasons.
+// or with sums without promotion exceeded 2.5 times this error. docs/tolerance.md gives the
+// reasons.
 //
 // Example:
 //   AggregateLimits l = aggregate_limits(rule, {native, sequential, floor}, independent_errors);
@@ -51,8 +51,7 @@ class AggregateError {
 
 // The permitted relative bias of a float32 matrix product that a kernel computes by three tf32
 // products. Tensor cores truncate sums instead of rounding them. If one term dominates a short sum,
-// the result is up to 3.5 float32 roundings below the truth (docs/evaluation.md, "The output as a
-// whole").
+// the result is up to 3.5 float32 roundings below the truth (docs/tolerance.md).
 inline constexpr double kTruncation = 4 * 0x1p-23;
 
 // The errors of accurate implementations for one set of inputs.

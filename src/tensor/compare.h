@@ -17,7 +17,7 @@
 // is NaN. If the sensitivity is +infinity, any value passes, because the result depends on the
 // order of evaluation. If the sensitivity's sign bit is set, NaN also passes, because some order of
 // evaluation gives NaN. RMS and bias of the output as a whole must stay within aggregate_limits()
-// (tensor/aggregate.h). docs/evaluation.md gives the reasons for the tolerances.
+// (tensor/aggregate.h). docs/tolerance.md gives the reasons for the tolerances.
 //
 // Example:
 //   Expected e = make_expected(spec, truth, native, sensitivity, {.factor = 32, .eps = 0x1p-23});

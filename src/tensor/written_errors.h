@@ -6,8 +6,7 @@
 // error, because the errors of the writes are not independent. The limits for RMS and bias follow
 // from the reference errors of the written elements or of all elements, whichever are larger,
 // because a few elements may be accurate by chance. If the program wrote fewer than kLeastWritten
-// elements, judgement() has no limits. docs/evaluation.md, "The official shape on the simulator",
-// gives the reasons.
+// elements, judgement() has no limits. docs/official_shape.md gives the reasons.
 //
 // Example: WrittenErrors w(expected); w.add(i, value); if (!w.judgement().passes()) ...
 #pragma once

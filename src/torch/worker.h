@@ -4,7 +4,7 @@
 // Contract: one sandboxed child process runs the user's Python interpreter without network, with
 // few environment variables and with resource limits. The worker restarts a child that hangs or
 // dies. If a task file raises, exits or never returns, the user error has the last line of the
-// traceback and the place in the task file. describe() uses fake tensors, so it allocates no tensor
+// traceback and the place in the task file. describe() uses meta tensors, so it allocates no tensor
 // of the official shape (the sizes in the task file). make_set() runs the module for one shape and
 // one input distribution ("family"). If `device` is set, the child first starts CUDA on the device.
 // Before the child loads a task, the child gives up the right to open files for writing and to

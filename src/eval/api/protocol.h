@@ -5,8 +5,7 @@
 // answers each request with one reply of the same type, or with {"error": ...}. Before a reply, the
 // evaluator may send messages of the types `progress` and `suite_news`. A reader ignores unknown
 // fields of the message itself, but refuses unknown fields of objects inside the message. When the
-// channel closes, the evaluator cancels its work. The page docs/evaluation.md lists the messages'
-// fields.
+// channel closes, the evaluator cancels its work. docs/protocols.md lists the messages' fields.
 //
 // Example: channel.send(ctx, message(MessageType::close_task, CloseTask{id}));
 #pragma once

@@ -47,8 +47,9 @@ class BinaryAuditor {
 // Applies the rules to an audit. proven: on this task, lower-precision solutions fail the
 // comparison with the truth, so a program that passes is as precise as the math mode requires.
 AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven);
-// Applies the rules with the math mode of each output. An instruction that the math mode of at
-// least one output permits never fails the program, but may appear in `marks`.
+// Applies the audit's rules, and compares instructions with the math mode of each output. An
+// instruction that the math mode of at least one output permits never fails the program, but may
+// appear in `marks`.
 AuditOutcome judge_audit(BinaryAudit audit, const Task& task, bool proven);
 // Returns the registers per thread of a kernel, or 0 if unknown.
 int registers_of(const BinaryAudit& audit, const std::string& module, const std::string& kernel);

@@ -61,7 +61,7 @@ class OfficialChecker {
       add_once(record_.marks,
                fmt::format(
                    "{} of {} elements on inputs '{}' are wrong by more than one rounding explains; "
-                   "random draws may miss so few (docs/evaluation.md, extremes)",
+                   "random draws may miss so few (docs/inputs.md, extremes)",
                    found.by_chance, found.elements, set->family));
     ++record_.sets_judged;
     if (found.mismatches.empty()) return rung_passed();

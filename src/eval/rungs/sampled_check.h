@@ -7,8 +7,7 @@
 // the written values with the excerpt's truth. If no output can be compared, `not_compared` gives
 // the reason. A run without compared outputs must resemble the compared runs at smaller shapes: it
 // must execute only the same instructions, do as much arithmetic per FLOP of the task, and write
-// all of the outputs. The section "The official shape on the simulator" of docs/evaluation.md
-// explains these checks.
+// all of the outputs. docs/official_shape.md explains these checks.
 //
 // Example: SampledCheck c = check_sampled_run(...); if (!c.end.passed) return c.end;
 #pragma once

@@ -43,8 +43,7 @@ Judgement judge_result(const InputSet& set, const Expected& expected,
 // True if the evaluator does not judge elements with truth NaN on inputs of this family, because
 // the reference's result for such inputs is arbitrary.
 bool leaves_out_elements(const std::string& family);
-// Returns the tolerance of an output at this shape. See "Tolerance" in docs/evaluation.md for the
-// rule.
+// Returns the tolerance of an output at this shape (docs/tolerance.md).
 ToleranceRule tolerance_rule(const Task& task, const ShapeCase& shape, const TensorInfo& output);
 // Returns the tolerance of public benchmarks, whose result the verdict reports as `compat`.
 double compat_tolerance(MathMode mode);

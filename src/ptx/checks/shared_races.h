@@ -49,7 +49,7 @@ class SharedRaces {
   // Returns whether proxy fences make the last writes visible to a copy that `warp` starts.
   bool visible(int warp, uint64_t from, uint64_t to) const;
   // Records that the bulk copy at `pc` has written the bytes or reduced into them. `agent` is the
-  // agent (clocks.h) of the mbarrier that counts the copy.
+  // entry of the vector clocks (clocks.h) for the mbarrier that counts the copy.
   void copied(Touch touch, int agent, int32_t pc, uint64_t from, uint64_t to);
   // Records that a bulk copy has read the bytes, and that `reader` (a warp or an agent) has waited
   // for this copy.

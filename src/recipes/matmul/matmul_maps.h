@@ -25,9 +25,9 @@ struct JoinedFactor {
 // Returns the second factors of all joined products, in order: Contraction::groups() factors for
 // each part.
 std::vector<JoinedFactor> factors_of(const Contraction& c);
-// Adds the symbol `tma`, the define USE_TMA and the maps map_a, map_b, ... to the program part.
+// Adds the symbol `tma`, the define USE_TMA and the tensor maps map_a, map_b, ... to the part.
 void add_maps(const Contraction& c, const Label& label, ProgramPart& part);
-// Inserts the maps before the other arguments of a launch.
+// Inserts the tensor maps before the other arguments of a launch.
 void add_map_arguments(const Contraction& c, const Label& label, Json& step);
 std::string map_parameters(const Contraction& c);
 std::string map_constants(const Contraction& c, const Json& params);

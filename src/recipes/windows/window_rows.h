@@ -2,11 +2,11 @@
 // Convolutions as products whose rows are positions (cutegen/conv_rows.cuh), as part of the windows
 // recipe.
 //
-// Contract: rows_apply() returns whether the kernel supports the stage: an ordinary convolution
-// with one group, in float16, bfloat16 or tf32, without reductions over the channels. If the input
-// is not channels-last, or its elements are floats, an additional kernel copies it to channels-last
-// order first. rows_faster() compares the estimated time with that of window_implicit.h. Before you
-// call a function, set the window's `wgmma`.
+// Contract: rows_apply() returns whether the kernel supports the stage: an ordinary convolution with
+// one group, at least 24 input channels, in float16, bfloat16 or tf32, without reductions over the
+// channels. Another kernel of the program first copies the input to channels-last order.
+// rows_faster() returns whether the estimated time is shorter than with window_implicit.h. Before
+// you call a function, set the window's `wgmma`.
 //
 // Example: if (rows_apply(fused)) program = rows_part(task, fused, {{"rows_n", 128}}, label);
 #pragma once
