@@ -46,12 +46,30 @@ struct Smallest {
   static CUTEGEN_FN float combine(float a, float b) { return minimum(a, b); }
 };
 
-struct AddIntegers {
+struct Integers {
   using Value = int64_t;
-  static CUTEGEN_FN Value neutral() { return 0; }
-  static CUTEGEN_FN Value combine(Value a, Value b) { return a + b; }
   static CUTEGEN_FN Value from(int64_t x, int64_t) { return x; }
   static CUTEGEN_FN int64_t result(Value x) { return x; }
+};
+
+struct AddIntegers : Integers {
+  static CUTEGEN_FN Value neutral() { return 0; }
+  static CUTEGEN_FN Value combine(Value a, Value b) { return a + b; }
+};
+
+struct MultiplyIntegers : Integers {
+  static CUTEGEN_FN Value neutral() { return 1; }
+  static CUTEGEN_FN Value combine(Value a, Value b) { return a * b; }
+};
+
+struct LargestInteger : Integers {
+  static CUTEGEN_FN Value neutral() { return -0x7fffffffffffffffll - 1; }
+  static CUTEGEN_FN Value combine(Value a, Value b) { return a > b ? a : b; }
+};
+
+struct SmallestInteger : Integers {
+  static CUTEGEN_FN Value neutral() { return 0x7fffffffffffffffll; }
+  static CUTEGEN_FN Value combine(Value a, Value b) { return a < b ? a : b; }
 };
 
 // LogSum is the operation for the logarithm of a sum of exponentials. LogSum::Value holds the

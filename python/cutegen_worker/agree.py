@@ -47,6 +47,8 @@ def different_sizes(name: str, args: tuple[Any, ...]) -> str | None:
         return rows_of(name, *args[:4])
     if name in BY_PLACE and isinstance(args[0], Ref) and isinstance(args[2], Ref):
         return places_of(name, *args[:3])
+    if name == "slice_scatter" and all(isinstance(a, Ref) for a in args[:2]):
+        return part_of(name, *args)
     if name == "put" and all(isinstance(a, Ref) for a in args[1:3]):
         return different(name, math.prod(args[1].shape), math.prod(args[2].shape))
     return None
@@ -75,6 +77,13 @@ def rows_of(name: str, tensor: Ref, dim: int, index: Ref, source: Ref) -> str | 
     if rows != into:
         return f"{name}() of rows of {rows} into rows of {into}"
     return different(name, math.prod(index.shape), count)
+
+
+def part_of(name: str, tensor: Ref, part: Ref, dim: int = 0, start: int | None = None, end: int | None = None,
+            step: int = 1) -> str | None:
+    size = tensor.shape[dim]
+    wanted = len(range(*slice(start, end, step).indices(size)))
+    return different(name, wanted, part.shape[dim])
 
 
 def places_of(name: str, tensor: Ref, indices: Any, values: Ref) -> str | None:

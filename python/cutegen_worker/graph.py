@@ -23,6 +23,7 @@ NUMBERS = {"Tensor", "number"}  # schema types of arguments that may be a Python
 MOST_CONSTANTS = 64  # elements of a tensor that the graph writes as numbers
 MOST_PLUS = 8  # what an argument may add to a size: x.size(0) - 1
 SLICES = {"slice": (2, 3), "narrow": (2, 3)}  # the arguments that bound a slice
+SPLITS = {"split_with_sizes", "unsafe_split_with_sizes"}
 LISTS = {"output_size", "size"}  # arguments that may list sizes of tensors
 
 
@@ -140,9 +141,76 @@ def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[st
                     where, plus = next(near(numbers, known, tensors), (("", -1), 0))
                 at = {"index": j, "tensor": where[0], "dim": where[1]}
                 found.setdefault(call.id, []).append({**at, "plus": plus} if plus else at)
-        for j in shares([c[i] for c in (calls, *(c for c, _ in alike))]):
-            found.setdefault(call.id, []).append({"index": j, "tensor": "", "dim": -1, "share": True})
+        for at in bounds([c[i] for c in (calls, *(c for c, _ in alike))], [shapes, *(s for _, s in alike)], tensors):
+            found.setdefault(call.id, []).append(at)
+        for at in lengths([c[i] for c in (calls, *(c for c, _ in alike))], [shapes, *(s for _, s in alike)], tensors):
+            found.setdefault(call.id, []).append(at)
     return found
+
+
+def lengths(calls: list[Call], shapes: list[Shapes], tensors: list[str]) -> Iterator[Json]:
+    """Yields the lengths of parts that split_with_sizes() gives, by the position in its list from 1, if they change
+    between shapes and a part does not begin at the same multiple of its length at all shapes. `calls`: the call at each
+    shape."""
+    if calls[0].func.overloadpacket.__name__ not in SPLITS:
+        return
+    lists = [list(c.args[1]) for c in calls]
+    if len({len(sizes) for sizes in lists}) > 1 or all(sizes == lists[0] for sizes in lists):
+        return
+    if len({tuple(starts_in_lengths(sizes)) for sizes in lists}) == 1 and None not in starts_in_lengths(lists[0]):
+        return
+    for item, values in enumerate(zip(*lists)):
+        if len(set(values)) == 1:
+            continue
+        exact = ((where, 0) for where in places(list(values), shapes, tensors))
+        (tensor, dim), plus = next(exact, None) or next(near(list(values), shapes, tensors), (("", -1), 0))
+        at = {"index": 1, "tensor": tensor, "dim": dim, "item": item + 1}
+        yield {**at, "plus": plus} if plus else at
+
+
+def starts_in_lengths(sizes: list[int]) -> list[int | None]:
+    """Where each part begins, in multiples of its length; None if it begins between two multiples."""
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    return [start // size if size and start % size == 0 else None for start, size in zip(starts, sizes)]
+
+
+def bounds(calls: list[Call], shapes: list[Shapes], tensors: list[str]) -> Iterator[Json]:
+    """Yields the bounds of a slice that change between shapes. `calls`: the slice at each shape."""
+    same_share = set(shares(calls))
+    for j, values in from_start(calls).items():
+        if len(set(values)) == 1:
+            continue
+        if j in same_share:
+            yield {"index": j, "tensor": "", "dim": -1, "share": True}
+            continue
+        exact = ((where, 0) for where in places(values, shapes, tensors))
+        (tensor, dim), plus = next(exact, None) or next(near(values, shapes, tensors), (("", -1), 0))
+        at = {"index": j, "tensor": tensor, "dim": dim}
+        yield {**at, "plus": plus} if plus else at
+
+
+def from_start(calls: list[Call]) -> dict[int, list[int]]:
+    """The bounds of a slice that change between shapes, counted from the start of its axis, by argument. `calls`: the
+    slice at each shape."""
+    arguments = SLICES.get(calls[0].func.overloadpacket.__name__, ())
+    if not arguments or not all(c.args and isinstance(c.args[0], Ref) and c.args[0].shape for c in calls):
+        return {}
+    dim = calls[0].args[1] if len(calls[0].args) > 1 else 0
+    found = {}
+    for j in arguments:
+        values = [c.args[j] if j < len(c.args) else None for c in calls]
+        if len(set(values)) > 1 and all(type(v) is int for v in values):
+            found[j] = [v + c.args[0].shape[dim] if v < 0 else v for v, c in zip(values, calls)]
+    return found
+
+
+def settled(made: Json, call: Call, others: list[list[Call]], index: int) -> Json:
+    """The node with the bounds of its slice that change between shapes counted from the start of the axis:
+    x[:, -y.size(1):] may begin at the same element at all shapes."""
+    calls = [call, *(c[index] for c in others if len(c) > index and c[index].func == call.func)]
+    for j, values in from_start(calls).items():
+        made["args"][j] = values[0]
+    return made
 
 
 def shares(calls: list[Call]) -> Iterator[int]:

@@ -315,7 +315,8 @@ class Trace:
     def nodes(self, holders: list[Json], others: Sequence[Trace]) -> list[Json]:
         names = [h["name"] for h in holders if h["name"] in self.tensors]
         sizes = graph.sizes((self.calls, self.shapes()), [(t.calls, t.shapes()) for t in others], names)
-        made = [graph.node(c) for c in self.calls]
+        calls = [t.calls for t in others if len(t.calls) == len(self.calls)]
+        made = [graph.settled(graph.node(c), c, calls, i) for i, c in enumerate(self.calls)]
         return [{**n, "sizes": sizes[n["id"]]} if n["id"] in sizes else n for n in made]
 
     def workload(self) -> str:

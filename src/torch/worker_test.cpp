@@ -108,6 +108,45 @@ TEST(TorchWorker, TellsBoundsThatFollowTheSlicedAxis) {
   EXPECT_FALSE(read_json<Graph>(wrong));
 }
 
+TEST(TorchWorker, TellsBoundsThatFollowOtherSizes) {
+  auto task = describe_text(
+      "import torch\n"
+      "rows, size, least = 64, 512, 40\n"
+      "class Model(torch.nn.Module):\n"
+      "    def forward(self, x, y):\n"
+      "        n = x.shape[1]\n"
+      "        a, b = torch.split(x, [n - 3, 3], 1)\n"
+      "        return x[:, n - 5:n - 2] * a[:, 5 - n:][:, :3] + b, y + x[:, 4 - n:].sum()\n"
+      "def get_inputs(): return [torch.randn(rows, size), torch.randn(least)]\n");
+  ASSERT_TRUE(task) << task.error().text();
+  std::vector<std::string> bounds;
+  for (const Node& node : task->graph.nodes) {
+    for (const SizeArgument& s : node.sizes)
+      bounds.push_back(node.op + " " + std::to_string(s.index) + " " + s.text());
+    if (node.op == "aten.slice.Tensor") bounds.push_back("from " + node.args[2].dump());
+  }
+  // Bounds that count from the end count from the start if they are numbers then.
+  EXPECT_THAT(bounds,
+              ElementsAre("aten.split_with_sizes.default 1 (dim(x,1)-3)",
+                          "aten.slice.Tensor 2 (dim(x,1)-5)", "aten.slice.Tensor 3 (dim(x,1)-2)",
+                          "from 507", "from 2", "from 0", "from 4"));
+}
+
+// Meta kernels do not compare the sizes of slice_scatter.
+TEST(TorchWorker, DerivesOnlyShapesThatSliceScatterAccepts) {
+  auto task = describe_text(
+      "import torch\n"
+      "rows, size = 12, 20\n"
+      "class Model(torch.nn.Module):\n"
+      "    def forward(self, x, y): return torch.slice_scatter(x, y, 1, 1, 20, 2)\n"
+      "def get_inputs(): return [torch.randn(rows, size), torch.randn(rows, size // 2)]\n");
+  ASSERT_TRUE(task) << task.error().text();
+  for (const ShapeCase& shape : task->shapes) {
+    const int64_t columns = shape.tensors.at("x")[1];
+    EXPECT_EQ(shape.tensors.at("y")[1], std::min<int64_t>(columns, 20) / 2) << shape.name;
+  }
+}
+
 TEST(TorchWorker, WritesSmallConstantsAndListsOfIndicesAsNumbers) {
   auto task = describe_text(
       "import torch\n"

@@ -7,8 +7,8 @@ namespace cutegen::recipes {
 namespace {
 
 Rule rule_of(const std::string& base) {
-  for (const auto& find : {loss_rule, product_rule, move_rule, pooling_rule, scatter_rule,
-                           search_rule, recurrence_rule})
+  for (const auto& find : {loss_rule, product_rule, move_rule, part_rule, pooling_rule,
+                           scatter_rule, search_rule, recurrence_rule})
     if (Rule rule = find(base)) return rule;
   return nullptr;
 }

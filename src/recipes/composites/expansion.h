@@ -91,6 +91,7 @@ using Rule = bool (*)(Expansion&);
 Rule loss_rule(const std::string& base);
 Rule product_rule(const std::string& base);
 Rule move_rule(const std::string& base);
+Rule part_rule(const std::string& base);
 Rule pooling_rule(const std::string& base);
 Rule scatter_rule(const std::string& base);
 Rule search_rule(const std::string& base);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that only move elements: diagonals, sliding windows, parts of tensors.
+// Operators that only move elements: diagonals, sliding windows, turned images.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "recipes/composites/expansion.h"
@@ -223,60 +222,7 @@ bool turned(Expansion& e) {
   return true;
 }
 
-// Replaces the elements of x from `start` to `end` along `dim` by `part`: joins the elements before
-// them, the part, and the elements behind them.
-bool replaced(Expansion& e, const Value& x, const std::string& part, size_t dim, int64_t start,
-              int64_t end) {
-  Json list = Json::array();
-  const auto slice = [&](int64_t from, int64_t to) {
-    if (from >= to) return;
-    Shape shape = x.shape;
-    shape[dim] = to - from;
-    const Json last = to == x.shape[dim] ? Json(std::numeric_limits<int64_t>::max()) : Json(to);
-    list.push_back(tensor_ref(
-        e.as(x.dtype, e.write("kept", "aten.slice.Tensor",
-                              {tensor_ref(x.name), int64_t(dim), from, last, 1}, shape))));
-  };
-  slice(0, start);
-  list.push_back(tensor_ref(part));
-  slice(end, x.shape[dim]);
-  if (list.size() == 1) return e.finish(part);
-  e.write("joined", "aten.cat.default", {list, int64_t(dim)}, x.shape, e.result().name);
-  return true;
-}
-
-// slice_scatter(x, part, dim, start, end, step)
-bool slice_scatter(Expansion& e) {
-  const Value *x = e.input(0), *part = e.input(1);
-  const auto dim = e.axis(2, x);
-  if (!dim || !part || e.number_at(5).value_or(1) != 1) return false;
-  const int64_t size = x->shape[*dim];
-  const auto place = [&](size_t index, int64_t otherwise) {
-    const Json given = e.arg(index);
-    int64_t at = given.is_number_integer() ? given.get<int64_t>() : otherwise;
-    if (at < 0) at += size;
-    return std::clamp<int64_t>(at, 0, size);
-  };
-  const int64_t start = place(3, 0);
-  if (place(4, size) - start != part->shape[*dim] || part->shape[*dim] < 1) return false;
-  return replaced(e, *x, part->name, *dim, start, start + part->shape[*dim]);
-}
-
-// select_scatter(x, part, dim, index)
-bool select_scatter(Expansion& e) {
-  const Value *x = e.input(0), *part = e.input(1);
-  const auto dim = e.axis(2, x);
-  const auto given = e.number_at(3);
-  if (!dim || !part || !given) return false;
-  const int64_t at = int64_t(*given) + (*given < 0 ? x->shape[*dim] : 0);
-  Shape shape = x->shape;
-  shape[*dim] = 1;
-  const std::string row = e.as(x->dtype, e.write("row", "aten.unsqueeze.default",
-                                                 {tensor_ref(part->name), int64_t(*dim)}, shape));
-  return replaced(e, *x, row, *dim, at, at + 1);
-}
-
-// copy(x, source): the source with the shape and dtype of x
+// copy(x, source) and fill(x, number in a tensor): the source with the shape and dtype of x
 bool copy(Expansion& e) {
   const Value* from = e.input(1);
   if (!from) return false;
@@ -289,7 +235,6 @@ bool copy(Expansion& e) {
   return true;
 }
 
-// linspace(start, end, steps)
 // as_strided(mean, size, stride): adaptive average pooling to one element gives the strides of its
 // mean again. Only strides of axes with one element may differ, so nothing moves.
 bool same_strides(Expansion& e) {
@@ -306,6 +251,7 @@ bool same_strides(Expansion& e) {
   return true;
 }
 
+// linspace(start, end, steps)
 bool linspace(Expansion& e) {
   const auto start = e.number_at(0), end = e.number_at(1), steps = e.number_at(2);
   if (!start || !end || !steps || *steps < 2 || !is_floating(e.result().dtype)) return false;
@@ -351,9 +297,8 @@ Rule move_rule(const std::string& base) {
                                                  {"col2im", image},
                                                  {"_pad_circular", circular},
                                                  {"rot90", turned},
-                                                 {"slice_scatter", slice_scatter},
-                                                 {"select_scatter", select_scatter},
                                                  {"copy", copy},
+                                                 {"fill", copy},
                                                  {"hann_window", hann},
                                                  {"rrelu_with_noise", rrelu},
                                                  {"as_strided", same_strides},

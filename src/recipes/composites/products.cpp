@@ -24,6 +24,25 @@ bool dot(Expansion& e) {
   return true;
 }
 
+// _int_mm(x, y): products of 8-bit integers, summed as 64-bit integers
+bool integer_product(Expansion& e) {
+  const Value *x = e.input(0), *y = e.input(1);
+  if (!x || !y || x->shape.size() != 2 || y->shape.size() != 2) return false;
+  const int64_t rows = x->shape[0], depth = x->shape[1], columns = y->shape[1];
+  const std::string turned = e.as(y->dtype, transposed(e, y->name, y->shape));
+  const std::string row = e.as(x->dtype, e.view(x->name, {rows, 1, depth})),
+                    column = e.as(y->dtype, e.write("column", "aten.unsqueeze.default",
+                                                    {tensor_ref(turned), 0}, {1, columns, depth}));
+  const Shape all{rows, columns, depth};
+  const std::string terms =
+      e.map("mul.Tensor", {tensor_ref(row), tensor_ref(column)}, all, DType::i64);
+  const std::string sum = e.as(
+      DType::i64,
+      e.write("sum", "aten.sum.dim_IntList", {tensor_ref(terms), {-1}, false}, e.result().shape));
+  e.write("narrow", "aten._to_copy.default", {tensor_ref(sum)}, e.result().shape, e.result().name);
+  return true;
+}
+
 // _euclidean_dist(x, y): computed as in PyTorch, sqrt(|x|^2 + |y|^2 - 2 x . y).
 bool euclidean(Expansion& e) {
   const Value *x = e.input(0), *y = e.input(1);
@@ -169,6 +188,7 @@ bool both_extremes(Expansion& e) {
 
 Rule product_rule(const std::string& base) {
   static const std::map<std::string, Rule> rules{{"dot", dot},
+                                                 {"_int_mm", integer_product},
                                                  {"vdot", dot},
                                                  {"_euclidean_dist", euclidean},
                                                  {"_cdist_forward", distances},

@@ -5,19 +5,20 @@
 #include <map>
 
 #include "recipes/composites/expansion.h"
+#include "recipes/graph/reshape.h"
 
 namespace cutegen::recipes {
 namespace {
 
 // If several elements have the same place, the last one counts, as in PyTorch on a CPU.
-// cutegen.scatter finds its position, and the result reads the element there.
+// cutegen.scatter finds its position, and the result `name` reads the element there.
 bool stored(Expansion& e, const std::string& into, const std::string& from, int64_t axis,
-            const std::string& index, bool along) {
+            const std::string& index, bool along, const std::string& name) {
   const Value self = *e.find(into), source = *e.find(from), places = *e.find(index);
   const auto dim = size_t(axis);
   for (size_t i = 0; along && i < self.shape.size(); ++i)
     if (i != dim && places.shape[i] != self.shape[i]) return false;
-  if (self.dtype == DType::boolean || source.shape[dim] < 1) return false;
+  if (source.shape[dim] < 1) return false;
   const DType i64 = DType::i64;
   const Shape all = self.shape, one{self.shape[dim]};
   const Shape to = along ? all : one;
@@ -62,16 +63,36 @@ bool stored(Expansion& e, const std::string& into, const std::string& from, int6
     thin[dim] = all[dim];
     found = e.as(DType::boolean, e.view(found, thin));
   }
-  e.write("stored", "aten.where.self", {tensor_ref(found), tensor_ref(value), tensor_ref(into)},
-          all, e.result().name);
+  e.as(self.dtype, e.write("stored", "aten.where.self",
+                           {tensor_ref(found), tensor_ref(value), tensor_ref(into)}, all, name));
+  return true;
+}
+
+// Truth values take part as integers.
+bool stored_bits(Expansion& e, const std::string& into, const std::string& from, int64_t axis,
+                 const std::string& index, bool along) {
+  const Shape all = e.find(into)->shape, part = e.find(from)->shape, places = e.find(index)->shape;
+  const auto dim = size_t(axis);
+  for (size_t i = 0; along && i < all.size(); ++i)
+    if (i != dim && places[i] != all[i]) return false;
+  if (part[dim] < 1) return false;
+  const auto number = [&](const std::string& value, const Shape& shape) {
+    return e.as(DType::i64, e.write("number", "aten._to_copy.default", {tensor_ref(value)}, shape));
+  };
+  const std::string whole = number(into, all), source = number(from, part),
+                    made = e.result().name + "~bits";
+  if (!stored(e, whole, source, axis, index, along, made)) return false;
+  e.write("bits", "aten.ne.Scalar", {tensor_ref(made), 0}, all, e.result().name);
   return true;
 }
 
 // Writes cutegen.scatter in float32, because half-precision sums of many elements lose accuracy.
 bool scattered(Expansion& e, const std::string& into, const std::string& from, int64_t axis,
                const std::string& index, bool along, const std::string& mode, bool wraps = false) {
-  if (mode == "store") return !wraps && stored(e, into, from, axis, index, along);
   const DType dtype = e.result().dtype;
+  if (mode == "store" && dtype == DType::boolean)
+    return !wraps && stored_bits(e, into, from, axis, index, along);
+  if (mode == "store") return !wraps && stored(e, into, from, axis, index, along, e.result().name);
   const bool half = is_floating(dtype) && dtype != DType::f32 && mode != "store";
   if (dtype == DType::boolean || (mode != "store" && !half && dtype != DType::f32 &&
                                   dtype != DType::i64 && dtype != DType::i32))
@@ -154,6 +175,25 @@ bool by_axis(Expansion& e) {
                    base == "index_add" ? "add" : "store");
 }
 
+// index_put(x, [mask], values): x[mask] = y. Values may lie along the axes behind the mask's.
+bool put_by_mask(Expansion& e, const Value& x, const Value& mask, const Value& from) {
+  const size_t rank = mask.shape.size(), behind = x.shape.size() - std::min(x.shape.size(), rank);
+  const bool one = product(from.shape) == 1;
+  if (rank > x.shape.size() || number(e.arg(3)).value_or(0) != 0 || x.dtype == DType::boolean ||
+      !std::equal(mask.shape.begin(), mask.shape.end(), x.shape.begin()) ||
+      (!one && from.shape.size() > behind))
+    return false;
+  Shape thin = mask.shape;
+  thin.resize(x.shape.size(), 1);
+  const std::string chosen =
+      behind == 0 ? mask.name : e.as(DType::boolean, e.view(mask.name, thin));
+  const std::string value =
+      one && !from.shape.empty() ? e.as(from.dtype, e.view(from.name, {})) : from.name;
+  e.write("put", "aten.where.self", {tensor_ref(chosen), tensor_ref(value), tensor_ref(x.name)},
+          x.shape, e.result().name);
+  return true;
+}
+
 // index_put(x, [null, index], values, accumulate) with one index of one axis
 bool put(Expansion& e) {
   const Value *x = e.input(0), *from = e.input(2);
@@ -166,6 +206,8 @@ bool put(Expansion& e) {
     axis = int64_t(i);
   }
   const Value* index = axis < 0 ? nullptr : e.find(reference(list[size_t(axis)]).value_or(""));
+  if (index && axis == 0 && index->dtype == DType::boolean)
+    return put_by_mask(e, *x, *index, *from);
   if (!index || index->shape.size() != 1 ||
       (index->dtype != DType::i64 && index->dtype != DType::i32))
     return false;

@@ -48,7 +48,10 @@ TEST(Composites, EachHasAProgramOfFewSteps) {
                                         {"composite_slice_scatter", "elementwise", 3},
                                         {"composite_logits", "reduction", 1},
                                         {"composite_bag", "reduction", 1},
-                                        {"composite_search", "reduction", 1}}) {
+                                        {"composite_search", "reduction", 1},
+                                        {"scan_integer_product", "scan", 1},
+                                        {"integer_product", "reduction", 1},
+                                        {"put_by_mask", "elementwise", 1}}) {
     const Task task = golden_task(c.task);
     EXPECT_EQ(match_recipe(task, "sm_90a").recipe, c.recipe) << c.task;
     EXPECT_EQ(composite_program(c.task).plan.steps.size(), c.steps) << c.task;
@@ -60,7 +63,8 @@ TEST(Composites, OthersHaveAProgramToo) {
        {"sort_integers", "composite_image", "composite_index_copy", "composite_circular",
         "composite_median", "composite_distance", "composite_weight_norm", "composite_grid",
         "heads_of_attention", "windows_of_image", "composite_one_image", "composite_cross",
-        "resize_to_other", "slices_to_the_end", "masked_operand", "order_of_product"})
+        "resize_to_other", "slices_to_the_end", "masked_operand", "order_of_product",
+        "scatter_booleans", "integers_narrowed"})
     (void)composite_program(name);
 }
 
@@ -90,6 +94,20 @@ TEST(Composites, NumbersThatFollowSizesAreComputedOrRequireThem) {
   const Json plan = to_json(composite_program("twice_a_size").plan);
   EXPECT_THAT(plan.at("requires"),
               testing::IsSupersetOf({Json("dim(x,0) == 15"), Json("dim(x,1) == 19")}));
+}
+
+// Integers divide by a size, and positions may go in steps up to a size.
+TEST(Composites, IntegersFollowSizes) {
+  EXPECT_THAT(text_of(composite_program("integers_by_size")),
+              HasSubstr("cutegen::floor_div(x_value, int64_t(size"));
+  const Json plan = to_json(composite_program("counted_in_steps").plan);
+  EXPECT_THAT(plan.value("requires", Json::array()).dump(), Not(HasSubstr("== 10")));
+}
+
+// The experts' axes come from the weights, also behind a view of the product.
+TEST(Composites, ResultsOfEinsumKeepTheSizesOfTheirAxes) {
+  const Json plan = to_json(composite_program("experts_of_einsum").plan);
+  EXPECT_THAT(plan.at("scratch").dump(), Not(HasSubstr("max(1,32)")));
 }
 
 // Positions and constants are no tensors of the plan.
@@ -154,6 +172,8 @@ TEST(Composites, PositionsOfScansAreIntegers) {
               HasSubstr("cutegen::scan_row<cutegen::LargestPlace"));
   EXPECT_THAT(text_of(composite_program("scan_integers")),
               HasSubstr("cutegen::scan_column<cutegen::AddIntegers"));
+  EXPECT_THAT(text_of(composite_program("scan_integer_product")),
+              HasSubstr("cutegen::scan_row<cutegen::MultiplyIntegers"));
 }
 
 }  // namespace

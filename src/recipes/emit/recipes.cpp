@@ -25,6 +25,8 @@ namespace cutegen::recipes {
 namespace {
 
 constexpr int64_t kPerElement = 100;  // an H200 multiplies 62 T and moves 600 G floats/s
+constexpr size_t kMostSources = 256;  // of a plan
+constexpr size_t kLargeProgram = 64;  // stages; larger programs may exceed other limits of a plan
 constexpr int64_t kWorthTuning = 16;  // tune stages with 1/16 of the largest stage's elements
 
 // A program of stages. The parameters of the largest stage keep their names. The names of other
@@ -393,17 +395,32 @@ Result<Stages> best_stages(const Task& task, bool hopper) {
 
 }  // namespace
 
+namespace {
+
+// Refuses a program that exceeds a limit of plans.
+void check_limits(const Task& task, RecipeMatch& match) {
+  if (auto made = program(task, state_of(match), match.safe); !made)
+    match = {.why = "a program with " + made.error().message};
+}
+
+}  // namespace
+
 RecipeMatch match_recipe(const Task& task, std::string_view arch) {
   RecipeMatch match;
   const bool hopper = arch == kHopperArch;
   auto stages = best_stages(task, hopper);
   if (stages) stages = read_before_writing(task, std::move(*stages));
+  if (stages && stages->list.size() > kMostSources)
+    stages = unsupported_error(
+        fmt::format("{} kernels, more than {}", stages->list.size(), kMostSources));
   if (!stages) {
     match.why = stages.error().message;
     if (!stages.error().where.empty()) match.why += " (node " + stages.error().where + ")";
     return match;
   }
+  const bool large = stages->list.size() > kLargeProgram;
   match.state = std::make_shared<const Staged>(offer(task, match, std::move(*stages), hopper));
+  if (large) check_limits(task, match);
   return match;
 }
 

@@ -29,6 +29,12 @@ const char* operation_of(ScanKind kind) {
       return "cutegen::SmallestPlace";
     case ScanKind::integer_sum:
       return "cutegen::AddIntegers";
+    case ScanKind::integer_product:
+      return "cutegen::MultiplyIntegers";
+    case ScanKind::integer_max:
+      return "cutegen::LargestInteger";
+    case ScanKind::integer_min:
+      return "cutegen::SmallestInteger";
   }
   return "";
 }

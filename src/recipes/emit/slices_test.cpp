@@ -200,5 +200,29 @@ TEST(Slices, AreCopiedForAProduct) {
   EXPECT_EQ(plan.at("steps")[0].at("kernel"), "elementwise_1");
 }
 
+// x[:, n - 5:n - 2] begins at another element at other sizes.
+TEST(Slices, BoundsThatFollowSizesAreComputed) {
+  EXPECT_THAT(plan_of("slice_from_size").at("steps").dump(), HasSubstr("(dim(x,1)-5)"));
+  EXPECT_THAT(plan_of("slice_to_size").at("symbols").dump(), HasSubstr("(dim(x,1)-5)"));
+  EXPECT_THAT(plan_of("split_by_sizes").dump(), HasSubstr("0+5"));
+  EXPECT_THAT(plan_of("slice_of_residual").dump(), HasSubstr("4*(stride(x,2))"));
+}
+
+// The last elements of an axis begin at another element at other sizes, so a slice of them, too.
+TEST(Slices, SlicesOfPartsFollowTheSize) {
+  EXPECT_EQ(plan_of("slice_of_end").at("steps").size(), 2U);  // the end is copied first
+  EXPECT_THAT(plan_of("slice_of_part").at("steps").dump(), HasSubstr("(dim(x,1))/2*1"));
+  EXPECT_THAT(demands_of("slice_of_part"), Contains("(dim(x,1)) % 2 == 0"));
+}
+
+// x[:, ::2] *= w: each turn of the columns has its own pointwise work.
+TEST(Slices, TurnsThatAModuleReplacesAreStoredInPlace) {
+  EXPECT_EQ(plan_of("turns_in_place").at("steps").size(), 1U);
+  EXPECT_THAT(demands_of("turns_in_place"), Contains("(dim(out,1)) % 2 == 0"));
+  EXPECT_THAT(demands_of("turns_of_rows"), Contains("(dim(x,0)) % 3 == 0"));
+  for (const char* name : {"turns_then_norm", "turns_of_zeros"})
+    EXPECT_THAT(demands_of(name), Contains(HasSubstr("% 2 == 0"))) << name;
+}
+
 }  // namespace
 }  // namespace cutegen::recipes

@@ -102,6 +102,7 @@ class Rewriter {
   Result<bool> upsample(const Value& x);
   Result<bool> arange();
   Result<bool> arange_of_sizes(const Json& start, const Json& step);
+  Result<bool> steps_to_size(const Json& start, const Json& step);
   Result<bool> eye();
   Result<bool> choice_along(const Value& x, const std::string& base);
   bool feeds_a_window() const;
@@ -295,6 +296,9 @@ Result<bool> Rewriter::arange_of_sizes(const Json& start, const Json& step) {
   const SizeArgument& size = node_.sizes[0];
   const bool plain = node_.sizes.size() == 1 && size.known() && size.index < 2 && from && to &&
                      (step == 1 || step == -1) && *from == std::round(*from);
+  const bool known = std::all_of(node_.sizes.begin(), node_.sizes.end(),
+                                 [](const SizeArgument& other) { return other.known(); });
+  if (!plain && known) return steps_to_size(start, step);
   if (!plain) {  // assemble() requires the official sizes
     write_.add("counting", kCounting, {start, step}, result.shape, result.name);
     return true;
@@ -316,6 +320,19 @@ Result<bool> Rewriter::arange_of_sizes(const Json& start, const Json& step) {
   const std::string places = as(result.dtype, counting(""));
   return finish(as(result.dtype, write_.add("from", "aten.add.Tensor",
                                             {tensor_ref(places), size_ref(size)}, result.shape)));
+}
+
+// arange(0, n, 2): only the end is a size, and the step is positive.
+Result<bool> Rewriter::steps_to_size(const Json& start, const Json& step) {
+  const SizeArgument& size = node_.sizes[0];
+  const bool whole = start.is_number_integer() && step.is_number_integer() && step > 0;
+  if (node_.sizes.size() != 1 || size.index != 1 || size.dim < 0 || !whole) return false;
+  const int64_t by = step.get<int64_t>(), more = size.plus - start.get<int64_t>() + by - 1;
+  const std::string count = fmt::format("max(0,(@{}+({}))/{})", size.dim, more, by);
+  const Value& result = node_.outputs[0];
+  write_.add("counting", kCounting, {start, step, size.tensor, size.dim, count}, result.shape,
+             result.name);
+  return true;
 }
 
 Result<bool> Rewriter::eye() {

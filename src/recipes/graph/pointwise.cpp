@@ -174,8 +174,8 @@ Result<std::optional<Pointwise>> lower_integers(const Node& node, const std::str
     formula = argument(node, 1, "min").is_null() ? "({0} < {2/max} ? {0} : {2/max})"
                                                  : "({0} > {1/min} ? {0} : {1/min})";
   if (const char* known = integer_formula(base)) formula = known;
-  if (formula.empty()) formula = shift_formula(node, base);
-  if (formula.empty() || !node.sizes.empty()) return std::optional<Pointwise>();
+  if (formula.empty() && node.sizes.empty()) formula = shift_formula(node, base);
+  if (formula.empty()) return std::optional<Pointwise>();
   CG_TRY(Pointwise p, Filler(node, true).fill(formula));
   p.integer = true;
   if (to != DType::i64) p.code = fmt::format("int64_t({}({}))", device_type(to), p.code);

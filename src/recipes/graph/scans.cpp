@@ -27,6 +27,9 @@ constexpr std::array kKnown{
     Known{.op = "", .word = "max_place", .kind = ScanKind::max_place, .neutral = {}},
     Known{.op = "", .word = "min_place", .kind = ScanKind::min_place, .neutral = {}},
     Known{.op = "", .word = "integer_sum", .kind = ScanKind::integer_sum, .neutral = 0},
+    Known{.op = "", .word = "integer_product", .kind = ScanKind::integer_product, .neutral = 1},
+    Known{.op = "", .word = "integer_max", .kind = ScanKind::integer_max, .neutral = {}},
+    Known{.op = "", .word = "integer_min", .kind = ScanKind::integer_min, .neutral = {}},
 };
 
 bool is_scan(const Node* node) {
@@ -119,14 +122,14 @@ void Normalizer::normalize(Node& node, const std::string& base) const {
   const Value* x = known == kKnown.end() ? nullptr : input(node);
   if (!x || x->shape.empty()) return;
   const bool integers =
-      base == "cumsum" && !is_floating(x->dtype) && node.outputs[0].dtype == DType::i64;
+      base != "logcumsumexp" && !is_floating(x->dtype) && is_integer(node.outputs[0].dtype);
   if (!integers && (x->dtype != node.outputs[0].dtype || !is_floating(x->dtype))) return;
   const int64_t axis = axis_of(argument(node, 1, "dim"), x->shape.size());
   const bool places = node.outputs.size() > 1 && is_read(node.outputs[1].name);
   if (axis < 0 || places) return;
   const Json from = argument(node, 0, "self");
   node.op = kScan;
-  node.args = {from, axis, integers ? "integer_sum" : std::string(known->word), false, false};
+  node.args = {from, axis, (integers ? "integer_" : "") + std::string(known->word), false, false};
   node.kwargs = Json::object();
   node.outputs.resize(1);
 }

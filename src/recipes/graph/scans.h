@@ -22,13 +22,26 @@ namespace cutegen::recipes {
 inline constexpr const char* kScan = "cutegen.scan";
 
 // log_sum is logcumsumexp. max_place and min_place are the positions that cummax and cummin return.
-enum class ScanKind { sum, product, max, min, log_sum, max_place, min_place, integer_sum };
+enum class ScanKind {
+  sum,
+  product,
+  max,
+  min,
+  log_sum,
+  max_place,
+  min_place,
+  integer_sum,
+  integer_product,
+  integer_max,
+  integer_min
+};
 
 struct Scan {
   ScanKind kind = ScanKind::sum;
   bool reversed = false;   // the scan begins at the last element
   bool exclusive = false;  // the result at an element excludes this element
   bool gives_integers() const { return kind >= ScanKind::max_place; }
+  bool takes_integers() const { return kind >= ScanKind::integer_sum; }
   // Returns whether the running result takes 64 bits, not 32.
   bool wide() const { return kind >= ScanKind::log_sum; }
   bool operator==(const Scan&) const = default;

@@ -225,17 +225,20 @@ std::string ctas_text(const Contraction& c, const Json& params, MatmulEngine eng
   return fmt::format("{}*min({},{})", cluster, all, std::max<int64_t>(1, most));
 }
 
-// Requires that 32 bits number the columns of all second factors, and that slices are the expected
-// parts.
-void add_joined_requirements(const Contraction& c, ProgramPart& part) {
+// Requires that the axes of factors and results have the sizes that the program assumes, and that
+// 32 bits number the columns of all second factors of joined products.
+void add_size_requirements(const Contraction& c, ProgramPart& part) {
   const auto add = [&](const std::string& requirement) {
     Json& list = part.requirements;
     if (std::find(list.begin(), list.end(), Json(requirement)) == list.end())
       list.push_back(requirement);
   };
-  for (const JoinedFactor& of : factors_of(c)) add(of.columns + " <= 2000000000");
-  for (const Contraction* own : parts_of(c))
+  if (c.joined())
+    for (const JoinedFactor& of : factors_of(c)) add(of.columns + " <= 2000000000");
+  for (const Contraction* own : parts_of(c)) {
+    for (const std::string& demand : own->loads.demands) add(demand);
     for (const std::string& demand : fixed_sizes(own->finish)) add(demand);
+  }
 }
 
 void add_symbols(const Contraction& c, const MatmulKernel& k, const std::string& ctas,
@@ -264,7 +267,7 @@ void add_symbols(const Contraction& c, const MatmulKernel& k, const std::string&
   part.requirements.push_back(label("batches") + " <= 65535");
   for (const char* size : {"m_size", "n_size", "k_size"})
     part.requirements.push_back(label(size) + " <= 2000000000");
-  if (c.joined()) add_joined_requirements(c, part);
+  add_size_requirements(c, part);
   for (const std::string& requirement : stream_requirements(c))
     part.requirements.push_back(requirement);
 }

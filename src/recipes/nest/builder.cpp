@@ -53,37 +53,6 @@ bool is_whole(const Operand& operand, const std::vector<Axis>& axes) {
   return true;
 }
 
-// Describes where a slice of `length` of `size` elements begins: at `at`. `raw` is the number in
-// the graph, which counts from the end if it is negative.
-Start start_of(int64_t raw, int64_t at, int64_t length, int64_t size, bool by_number) {
-  if (raw < 0) return {.at = at, .from_end = size - at, .by_number = true};
-  return {
-      .at = at, .multiple = at > 0 && at % length == 0 ? at / length : 0, .by_number = by_number};
-}
-
-// A tensor of `shape` consists of equal parts along an axis, and `view` reshapes one of them.
-// Returns the same reshape of the whole tensor, in which the number of the part is an axis of its
-// own. Returns nothing if the reshape merges the part's axis with the axes before it.
-std::optional<View> before_slice(const SlicePart& part, int64_t length, const Shape& shape,
-                                 const View& view) {
-  const int64_t size = shape[part.dim];
-  if (part.by_number || part.step > 1 || length < 1 || size % length != 0 || part.at % length != 0)
-    return std::nullopt;
-  const int64_t before = product(Shape(shape.begin(), shape.begin() + long(part.dim)));
-  size_t axis = 0;
-  for (int64_t seen = 1; seen != before || before == 0; ++axis) {
-    if (axis == view.reshaped->size() || before % std::max<int64_t>(1, seen) != 0)
-      return std::nullopt;
-    seen *= (*view.reshaped)[axis];
-  }
-  View whole = view;
-  whole.starts.resize(view.axes.size());
-  whole.axes.insert(whole.axes.begin() + long(axis), -1);
-  whole.reshaped->insert(whole.reshaped->begin() + long(axis), size / length);
-  whole.starts.insert(whole.starts.begin() + long(axis), Start{.at = part.at / length});
-  return whole;
-}
-
 // Whether a slice takes one part along some axes of `shape` and all elements along the others. The
 // number of parts is the module's, so the plan may demand it.
 bool takes_parts(const Fused& fused, const View& view, const Shape& shape) {
@@ -113,17 +82,23 @@ bool is_join(const Node& node) {
   return node.op.rfind("aten.", 0) == 0 && (base == "cat" || base == "stack");
 }
 
-size_t stack_of_last(const Graph& graph, const Node& node) {
-  if (!is_join(node) || base_name(node.op) != "stack") return 0;
+std::optional<Stacked> stacked(const Node& node) {
+  if (!is_join(node) || base_name(node.op) != "stack") return std::nullopt;
   const Json list = argument(node, 0, "tensors");
   const Json dim = argument(node, 1, "dim");
-  const Value* result = graph.find(node.outputs[0].name);
-  const int64_t rank = int64_t(result->shape.size()),
-                given = dim.is_null() ? 0 : dim.get<int64_t>();
-  const bool last = (given < 0 ? given + rank : given) == rank - 1;
+  const int64_t rank = int64_t(node.outputs[0].shape.size()),
+                given = dim.is_null() ? 0 : dim.get<int64_t>(),
+                axis = given < 0 ? given + rank : given;
   const bool tensors = std::all_of(list.begin(), list.end(),
                                    [](const Json& item) { return reference(item).has_value(); });
-  return last && tensors ? list.size() : 0;
+  if (axis < 1 || !tensors) return std::nullopt;
+  return Stacked{.axis = size_t(axis), .count = int64_t(list.size())};
+}
+
+Shape merged_turns(const Stacked& turns, Shape shape) {
+  shape[turns.axis - 1] *= turns.count;
+  shape.erase(shape.begin() + long(turns.axis));
+  return shape;
 }
 
 bool is_fill(const Node& node) {
@@ -233,7 +208,7 @@ Result<int> Builder::build(const std::string& name, const Node* node, const View
     if (from && index.is_number_integer())
       return value(fmt::format("{}.{}", *from, index.get<int64_t>()), view);
   }
-  if (is_slice(*node)) return sliced(*node, name, view);
+  if (is_slice(*node)) return sliced(*node, output_index(*node, name), view);
   if (is_join(*node)) return joined(*node, view);
   CG_TRY(auto gather, find_gather(graph_, *node));
   if (gather) return gathered(*node, *gather, view);
@@ -306,6 +281,8 @@ Result<int> Builder::leaf(const std::string& name, const View& view) {
     if (operand.starts[i].multiple > 0)
       operand.starts[i].by_number ? demand_size(fused_, operand, i)
                                   : demand_parts(fused_, operand, i);
+  for (size_t i = 0; i < operand.starts.size(); ++i)
+    if (operand.starts[i].step > 1) demand_parts(fused_, operand, i);
   for (size_t i = 0; i < operand.starts.size(); ++i)
     if (operand.starts[i].nearest && fused_.names.count(name)) demand_elements(fused_, operand, i);
   Inst inst;
@@ -401,10 +378,12 @@ Result<int> Builder::pointwise(const Node& node, const Pointwise& p, const View&
     inputs.push_back(input);
   }
   if (casts && fused_.insts[size_t(inputs.front())].integer) {
-    if (dtype != DType::i64)
+    if (dtype == DType::i64) return inputs.front();
+    if (device_type(dtype).empty())
       return unsupported_error(fmt::format("{} of integers to {}", node.op, to_string(dtype)),
                                node.id);
-    return inputs.front();
+    return make("number", fmt::format("int64_t({}({{0}}))", device_type(dtype)), inputs, false,
+                true);
   }
   if (p.integer) {
     for (int& input : inputs) {
@@ -519,8 +498,13 @@ Result<int> Builder::joined(const Node& node, const View& view) {
     const int64_t size = stacks ? 1 : shape[axis];
     if (at >= before && at + length <= before + size) {
       View inner = view;
+      const Start given = view.starts.empty() ? Start{} : view.starts[axis];
+      const bool last = &item == &list.back();
+      if (at > before && (!given.from.empty() || (given.from_end > 0 && !last)))
+        return cut_at(node, node.op + ": a slice that begins at another element at other sizes");
       if (!inner.starts.empty())
-        inner.starts[axis] = at == before ? Start{} : Start{.at = at - before};
+        inner.starts[axis] =
+            at == before ? Start{} : Start{.at = at - before, .from_end = given.from_end};
       if (stacks) {
         inner.axes.erase(inner.axes.begin() + long(axis));
         if (!inner.starts.empty()) inner.starts.erase(inner.starts.begin() + long(axis));
@@ -530,60 +514,6 @@ Result<int> Builder::joined(const Node& node, const View& view) {
     before += size;
   }
   return chosen(node, view, axis);
-}
-
-// A slice moves where the kernel reads its input.
-Result<int> Builder::sliced(const Node& node, const std::string& name, const View& view) {
-  const auto from = reference(argument(node, 0, "self"));
-  if (!from) return unsupported_error(node.op + ": its input is not a tensor", node.id);
-  const Shape shape = shape_of(*from);
-  const auto part = part_of(node, output_index(node, name), shape);
-  if (!part) return unsupported_error("no recipe covers this use of " + node.op, node.id);
-  const int64_t length = part->drops ? 1 : node.outputs[output_index(node, name)].shape[part->dim];
-  auto whole = view.reshaped ? before_slice(*part, length, shape, view) : std::nullopt;
-  if (whole && region_.slices) return value(*from, *whole);
-  if (!region_.slices || view.reshaped) {
-    if (cut_.empty()) cut_ = name;
-    return unsupported_error(node.op + ": a slice that has to be copied first", node.id);
-  }
-  View inner{.axes = view.axes, .reshaped = {}, .starts = view.starts};
-  inner.starts.resize(view.axes.size());
-  if (part->drops) {
-    inner.axes.insert(inner.axes.begin() + long(part->dim), -1);
-    inner.starts.insert(inner.starts.begin() + long(part->dim), Start{});
-  }
-  Start& start = inner.starts[part->dim];
-  if (start.index >= 0 || start.step > 1 || (part->step > 1 && start.at > 0)) {
-    if (cut_.empty()) cut_ = name;
-    return unsupported_error(node.op + ": a part of its elements is read", node.id);
-  }
-  if (part->step > 1) {
-    start = {.at = part->at, .step = part->step};
-    return value(*from, inner);
-  }
-  if (start.at > 0)
-    start = {.at = start.at + part->at};
-  else if (part->drops && part->raw >= 0)
-    start = {.at = part->at};
-  else
-    start = start_of(part->raw, part->at, std::max<int64_t>(1, length), shape[part->dim],
-                     part->by_number);
-  show_slice(node, *part, *from, view);
-  return value(*from, inner);
-}
-
-// If n tensors are stacked along a new last axis, which a reshape then merges, every n-th element
-// comes from the same tensor.
-Result<int> Builder::interleaved(const Node& node, const std::string& from, const View& view) {
-  const Node* stack = graph_.producer(from);
-  const size_t count = stack ? stack_of_last(graph_, *stack) : 0;
-  const Start& start = view.starts.back();
-  if (count == 0 || region_.kept.count(from) || start.step != int64_t(count) ||
-      view.starts.size() + 1 != shape_of(from).size())
-    return cut_at(node, "a slice of a reshaped value");
-  View inner = view;
-  inner.starts.back() = {};
-  return value(*reference(argument(*stack, 0, "tensors")[size_t(start.at)]), inner);
 }
 
 // A reshape may add and drop axes of size 1. Other reshapes need a whole contiguous tensor.
@@ -706,7 +636,7 @@ Result<int> Builder::scan(const Node& node, const Reduction& r, int input) {
     return unsupported_error(node.op + " of a scan", node.id);
   }
   const Inst& kind = fused_.insts[size_t(input)];
-  if (r.scan->kind == ScanKind::integer_sum && !kind.integer)
+  if (r.scan->takes_integers() && !kind.integer)
     input = make("number", "int64_t({0})", {input}, false, true);
   Inst inst;
   inst.integer = r.scan->gives_integers();

@@ -44,8 +44,16 @@ bool is_slice(const Node& node);
 // Returns whether the operator joins its operands along an existing axis (cat) or a new axis
 // (stack).
 bool is_join(const Node& node);
-// Returns how many tensors the operator stacks along a new last axis, or 0 for other operators.
-size_t stack_of_last(const Graph& graph, const Node& node);
+// The new axis along which an operator stacks tensors.
+struct Stacked {
+  size_t axis = 0;
+  int64_t count = 0;  // tensors
+};
+// Returns nothing unless the operator stacks tensors along an axis behind another axis.
+std::optional<Stacked> stacked(const Node& node);
+// Returns the shape of stacked tensors after a reshape has merged the new axis with the axis
+// before.
+Shape merged_turns(const Stacked& turns, Shape shape);
 
 class Builder {
  public:
@@ -71,7 +79,11 @@ class Builder {
   Shape index_shape(const Gather& gather) const;
   Shape shape_of(const std::string& name) const;
   Result<int> joined(const Node& node, const View& view);
-  Result<int> sliced(const Node& node, const std::string& name, const View& view);
+  Result<int> sliced(const Node& node, size_t output, const View& view);
+  Result<Start> start_of(const Node& node, size_t output, const SlicePart& part,
+                         const std::string& from, int64_t length, int64_t along);
+  std::string length_text(const Node& node, size_t item) const;
+  std::string bound_text(const Node& node, size_t index) const;
   Result<int> interleaved(const Node& node, const std::string& from, const View& view);
   Result<int> reshape(const Node& node, const std::string& from, const View& view);
   Result<int> inside(const Node& node, const View& view);

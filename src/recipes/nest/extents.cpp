@@ -46,11 +46,16 @@ void from_slice(Fused& fused, const Operand& operand) {
   for (size_t i = 0; i < operand.axes.size(); ++i) {
     if (operand.axes[i] < 0) continue;
     Axis& axis = fused.axes[size_t(operand.axes[i])];
-    if (!axis.extent.empty() || axis.size < 1) continue;
     const Start& start = operand.starts[i];
+    if (!axis.extent.empty() || axis.size < 1 || start.open_end) continue;
     const int64_t size = operand.shape[i];
     const std::string whole = size_of_axis(fused, operand, i);
-    if (size % axis.size == 0) {
+    const bool follows = !start.from.empty();  // the start follows the sizes
+    if (follows && !axis.shown.empty()) {
+      axis.extent = axis.shown;
+    } else if (follows) {
+      continue;
+    } else if (size % axis.size == 0) {
       start.by_number ? demand_size(fused, operand, i) : demand_parts(fused, operand, i);
       axis.extent = fmt::format("({})/{}", whole, size / axis.size);
     } else if (!axis.shown.empty()) {

@@ -72,6 +72,7 @@ struct Start {
   int64_t from_end = 0;    // if above 0: elements from the slice's start to the axis' end
   bool to_end = false;     // the slice reaches to the end of the axis
   bool by_number = false;  // `at` is a number in the module, whatever the sizes
+  bool open_end = false;   // the slice's end depends on sizes in a way that is not known
   int64_t step = 1;        // distance of the slice's elements, in elements of the tensor
   int index = -1;          // the operand that is the axis' index tensor, or -1
   bool wraps = false;      // a negative index counts from the end

@@ -14,6 +14,17 @@ namespace {
 constexpr size_t kMostChosen =
     8;  // operands of a join from which a kernel chooses for each element
 
+// The axis of the operand of select() or of a transposition that becomes `axis` of the result.
+std::optional<size_t> axis_before(const Node& node, size_t rank, size_t axis) {
+  const std::string base = base_name(node.op);
+  if (const auto order = permutation(node, base, rank); !order.empty()) return order[axis];
+  const Json dim = argument(node, 1, "dim");
+  if (base != "select" || !dim.is_number_integer()) return std::nullopt;
+  const int64_t given = dim.get<int64_t>();
+  const auto dropped = size_t(given < 0 ? given + int64_t(rank) : given);
+  return axis < dropped ? axis : axis + 1;
+}
+
 SizeArgument renamed(SizeArgument size, const std::string& tensor) {
   size.tensor = tensor;
   return size;
@@ -97,22 +108,6 @@ void Builder::show_sizes(const Node& node, const View& view) {
   }
 }
 
-// The length of x[:, 2:] or x[:, 1:-1] as an expression. A length that ends at a number is fixed.
-void Builder::show_slice(const Node& node, const SlicePart& part, const std::string& from,
-                         const View& view) {
-  const Json end = argument(node, 3, "end");
-  const int axis = part.drops ? -1 : view.axes[part.dim];
-  const auto whole =
-      axis < 0 || base_name(node.op) != "slice" ? std::nullopt : extent_of(from, part.dim);
-  const int64_t size = shape_of(from)[part.dim];
-  const int64_t last = end.is_number_integer() ? end.get<int64_t>() : size;
-  if (!whole || (last >= 0 && last <= size && !end.is_null())) return;
-  const std::string to = last < 0 ? fmt::format("(({})-{})", *whole, -last) : *whole;
-  fused_.axes[size_t(axis)].shown = part.raw < 0
-                                        ? std::to_string(-part.raw + std::min<int64_t>(last, 0))
-                                        : fmt::format("(({})-{})", to, part.raw);
-}
-
 // The size of an axis of a tensor of the task or of a value in scratch, as a plan expression.
 std::optional<std::string> Builder::extent_of(const std::string& name, size_t axis) const {
   if (auto kept = region_.kept.find(name); kept != region_.kept.end()) return kept->second[axis];
@@ -122,6 +117,8 @@ std::optional<std::string> Builder::extent_of(const std::string& name, size_t ax
     if (is_view(*node) && input && shape_of(*input) == shape_of(name) &&
         permutation(*node, base_name(node->op), shape_of(name).size()).empty())
       return extent_of(*input, axis);
+    if (const auto from = input ? axis_before(*node, shape_of(*input).size(), axis) : std::nullopt)
+      return extent_of(*input, *from);
     if (base_name(node->op) == "slice" && input && shape_of(*input).size() > axis &&
         shape_of(*input)[axis] == shape_of(name)[axis])
       return extent_of(*input, axis);
@@ -167,7 +164,10 @@ Result<int> Builder::counting(const Node& node, const View& view) {
       extent = renamed(of, known->second).text();
   const Json like = argument(node, 2, "");
   if (like.is_string()) {  // the length of an axis of this value
-    CG_TRY(extent, with_sizes(like, fmt::format("@{}", argument(node, 3, "").get<size_t>())));
+    const Json length = argument(node, 4, "");
+    CG_TRY(extent, with_sizes(like, length.is_string()
+                                        ? length.get<std::string>()
+                                        : fmt::format("@{}", argument(node, 3, "").get<size_t>())));
   }
   const int axis = view.axes[0];
   if (axis < 0) return constant(literal(number(start).value_or(0)));
@@ -201,7 +201,10 @@ Result<int> Builder::shifted(const Node& node, const View& view) {
   if (!from || !region_.slices || view.reshaped || !plain || view.axes[dim] < 0)
     return cut_at(node, node.op + ": its result has to be stored first");
   const int axis = view.axes[dim], place = places(axis);
-  if (const auto extent = shifted_extent(node, dim)) fused_.axes[size_t(axis)].shown = *extent;
+  if (const auto extent = shifted_extent(node, dim))
+    fused_.axes[size_t(axis)].shown = *extent;
+  else if (graph_.producer(*from))
+    unsized_ = *from;
   View inner = view;
   inner.starts.resize(view.axes.size());
   inner.axes[dim] = -1;

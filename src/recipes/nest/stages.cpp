@@ -589,17 +589,16 @@ std::vector<Outputs> by_turns(const Graph& graph, const Region::Output& output) 
   const Node* view = graph.producer(output.value);
   const auto from = view && is_view(*view) ? reference(argument(*view, 0, "self")) : std::nullopt;
   const Node* stack = from ? graph.producer(*from) : nullptr;
-  const auto count = int64_t(stack ? stack_of_last(graph, *stack) : 0);
-  Shape merged = stack ? stack->outputs[0].shape : Shape{};
-  if (count < 2 || merged.size() < 2) return groups;
-  merged.pop_back();
-  merged.back() *= count;
+  const auto turns = stack ? stacked(*stack) : std::nullopt;
+  if (!turns || turns->count < 2) return groups;
+  const Shape merged = merged_turns(*turns, stack->outputs[0].shape);
   if (graph.find(output.value)->shape != merged) return groups;
-  for (int64_t at = 0; at < count; ++at) {
+  const size_t axis = turns->axis - 1;
+  for (int64_t at = 0; at < turns->count; ++at) {
     Region::Output part = output;
-    part.part = {.axis = merged.size() - 1,
-                 .length = merged.back() / count,
-                 .start = {.at = at, .step = count}};
+    part.part = {.axis = axis,
+                 .length = merged[axis] / turns->count,
+                 .start = {.at = at, .step = turns->count}};
     groups.push_back({part});
   }
   return groups;
@@ -674,7 +673,10 @@ Result<Stages> solve(const Task& task, const Graph& graph, const Masks& masks,
   const auto together = side_by_side(source.graph, parts);
   for (const auto& groups : {by_shape(source.graph, outputs), single, together, parts}) {
     if (groups.empty() || (groups.size() == 1 && !groups[0][0].part)) continue;
-    if (auto apart = Solver(task, source, masks, options, false).run(groups)) return apart;
+    auto apart = Solver(task, source, masks, options, false).run(groups);
+    if (apart) return apart;
+    if (groups.size() == outputs.size())
+      stages = std::move(apart);  // its error concerns one output
   }
   const auto nodes = nodes_above(source.graph, source.graph.outputs, {});
   if (std::none_of(nodes.begin(), nodes.end(), [](const Node* node) { return is_join(*node); }))

@@ -62,13 +62,20 @@ void chain_steps(std::vector<ProgramPart>& parts) {
 
 namespace {
 
+constexpr const char* kSlice = "aten.slice.Tensor";
+
 // If some argument depends on sizes in an unknown way, the program is right at the official shape
 // only.
 Json official_sizes(const Task& task, const std::map<std::string, std::string>& names) {
   Json list = Json::array();
-  const auto unknown = [](const SizeArgument& size) { return !size.known() && !size.share; };
+  const auto unknown = [](const Node& node, const SizeArgument& size) {
+    // No nest has an axis whose length depends on such an end.
+    const bool end = size.index == 3 && node.op == kSlice;
+    return !size.known() && !size.share && !end;
+  };
   if (std::none_of(task.graph.nodes.begin(), task.graph.nodes.end(), [&](const Node& node) {
-        return std::any_of(node.sizes.begin(), node.sizes.end(), unknown);
+        return std::any_of(node.sizes.begin(), node.sizes.end(),
+                           [&](const SizeArgument& size) { return unknown(node, size); });
       }))
     return list;
   for (const TensorInfo& tensor : task.tensors)

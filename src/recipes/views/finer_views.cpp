@@ -103,6 +103,20 @@ Node node_of(const std::string& id, const std::string& op, const std::string& fr
   return node;
 }
 
+// The sizes of the view's list, for the axes that stay whole in the finer view.
+std::vector<SizeArgument> finer_sizes(const Node& view,
+                                      const std::vector<std::vector<size_t>>& parts) {
+  std::vector<SizeArgument> sizes;
+  for (SizeArgument size : view.sizes) {
+    if (size.item < 1 || size_t(size.item) > parts.size()) continue;
+    const std::vector<size_t>& axes = parts[size_t(size.item) - 1];
+    if (axes.size() != 1) continue;
+    size.item = int(axes[0]) + 1;
+    sizes.push_back(std::move(size));
+  }
+  return sizes;
+}
+
 // The nodes that replace the view, or none.
 std::vector<Node> finer(const Graph& graph, const Node& last) {
   const auto chain = is_view(last) ? chain_of(graph, last) : std::nullopt;
@@ -123,9 +137,13 @@ std::vector<Node> finer(const Graph& graph, const Node& last) {
   if (turned != without_ones(result.shape)) return {};
   Value view{.name = result.name + "~finer", .dtype = result.dtype, .shape = *fine},
       turn{.name = result.name + "~turned", .dtype = result.dtype, .shape = turned};
-  return {node_of(last.id + "_finer", "aten.view.default", from->name, *fine, view),
+  Node finer = node_of(last.id + "_finer", "aten.view.default", from->name, *fine, view);
+  finer.sizes = finer_sizes(*chain->view, parts);
+  Node again = node_of(last.id, "aten.view.default", turn.name, result.shape, result);
+  again.sizes = last.sizes;
+  return {std::move(finer),
           node_of(last.id + "_turned", "aten.permute.default", view.name, order, turn),
-          node_of(last.id, "aten.view.default", turn.name, result.shape, result)};
+          std::move(again)};
 }
 
 }  // namespace
