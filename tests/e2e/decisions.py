@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=400 cost=10
 """Rounding may turn a decision on computed values. The evaluator must accept both outcomes of such decisions only.
 
 The tests ask the worker for sets of inputs and judge results with a simple form of the evaluator's rule: 32 times the
