@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .decisions import NAMES as DECISIONS
 from .record import Call, Ref
 from .source import Source
 from .trace import Trace
@@ -73,6 +74,7 @@ class Facts:
         self.limits: dict[str, Limit] = {}
         self.most, self.tells_ties, self.casts = WIDEST, True, False
         self.sums = False  # whether a call has summed values
+        self.decides = False  # whether a call compares or orders floating values
         roots = {name: {name} for name, (role, t) in trace.tensors.items()
                  if role == "input" and is_index(t.dtype)}
         # Tensors that do not grow with the inputs: parameters, buffers and their views.
@@ -105,6 +107,7 @@ class Facts:
         self.sums = self.sums or name in SUMS
         if name in PRODUCTS:
             self.most = min(self.most, MULTIPLIED)
+        self.decides = self.decides or name in DECISIONS
         if name == "_to_copy" and counts(call):
             self.most = min(self.most, COUNTED)
         if name == "_scaled_mm" or name == "_to_copy" and to_float(call):

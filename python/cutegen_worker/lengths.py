@@ -4,7 +4,8 @@
 A kernel that handles only the first tile, chunk or pass of a loop is correct at small sizes. So each size
 gets a shape in which it is three tiles of a power of two and a tail of eight, as long as the official size,
 the kind of work and the limit permit. With multiples of eight, kernels use vector accesses and bulk copies;
-with primes they do not.
+with primes they do not. Another shape is shorter by sixteen. Its last tile is nearly whole for each tile of 2^m or
+3 * 2^m elements, so a kernel that takes several tiles per step meets each of them as the last, partial one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 LENGTHS = [49160, 12296, 6152, 3080, 1544, 1032, 776, 392, 200, 104, 56, 28, 14]  # 3 * 2^n + 8
 LONGEST = {"recurrent": 392, "matmul": 1032, "conv": 1032, "attention": 1032, "depthwise": 3080}
 MOST_LONG = 4  # shapes
+SHORTER, LEAST_SHORTENED = 16, 200  # the other shape is this much shorter, if the size is not small
 MOST_ELEMENTS, MOST_FLOPS = 3 << 19, 1e8
 MOST_PARTNERS = 2
 MOST_REFUSALS = 3  # shapes that the module may refuse with the same other sizes
@@ -35,16 +37,23 @@ def long_shapes(shrinker: Shrinker, workload: str, known: list[Found]) -> list[F
     if not shrinker.sizes:
         return []
     search = Search(shrinker, known)
-    found, most = [], longest_of(workload)
+    found: list[Found] = []
+    lengths: list[int] = []
+    most = longest_of(workload)
     for name in sorted(shrinker.sizes, key=search.gap, reverse=True):
         least = MUCH_LONGER * search.longest_so_far(name)
         wanted = [n for n in LENGTHS if least < n <= min(most, shrinker.sizes[name])]
         got = search.longest(name, wanted)
         if got is not None:
             found.append(got)
+            lengths.append(got[0].get(name, shrinker.sizes[name]))
             search.have.append(got[0])
         if len(found) == MOST_LONG:
             break
+    for (constants, _), length in zip(tuple(found), lengths):
+        shorter = search.shortened(constants, length)
+        if shorter is not None and len(found) < MOST_LONG:
+            found.append(shorter)
     return found
 
 
@@ -81,6 +90,14 @@ class Search:
                     if got is not None:
                         return got
         return None
+
+    def shortened(self, constants: dict[str, int], length: int) -> Found | None:
+        """The shape in which each size of this length is shorter, or None."""
+        if length < LEAST_SHORTENED:
+            return None
+        values = {k: v - SHORTER if v == length else v for k, v in constants.items()}
+        trace = self.shrinker.attempt(values)
+        return (values, trace) if trace is not None and self.shrinker.fits(trace) else None
 
     def at(self, constants: dict[str, int]) -> dict[str, int]:
         return {k: constants.get(k, v) for k, v in self.shrinker.sizes.items()}

@@ -155,6 +155,7 @@ def write(places: Places, reference: values.Reference, generator: Generator, req
         put_unsure(margins, lambda: values.overflowing(reference, truth))
     if values.has_ties(request):
         put_unsure(margins, lambda: values.ties(reference, permitted))
+    put_turns(reference, truth, permitted, margins)
     if values.order_matters(request) or not all(map(values.finite, native)):
         mark(reference, permitted, native, margins)
     return notes
@@ -172,6 +173,14 @@ def put_steps(reference: values.Reference, native: list[Tensor], generator: Gene
     """Marks integers that a rounding of the inputs moves by one. Marks none if memory does not suffice."""
     try:
         values.put_steps(margins, values.steps(reference, native, generator))
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+
+
+def put_turns(reference: values.Reference, truth: list[Tensor], permitted: values.Permitted, margins: Margins) -> None:
+    """Permits the results of uncertain decisions. Permits none if memory does not suffice."""
+    try:
+        values.put_turns(margins, truth, values.turns(reference, permitted))
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
 

@@ -461,6 +461,15 @@ SUMS = {
 }
 
 
+def next_in_group(alike: Tensor) -> Tensor:
+    """For each rank, the next rank of its group; after the last one the first. `alike`: where a rank and the next one
+    belong to one group."""
+    here = torch.arange(alike.shape[-1] + 1, device=alike.device).expand(*alike.shape[:-1], -1)
+    edge = torch.zeros_like(alike[..., :1]) if alike.shape[-1] else alike.new_zeros(*alike.shape[:-1], 1)
+    first = torch.where(torch.cat([edge, alike], -1), 0, here).cummax(-1).values
+    return torch.where(torch.cat([alike, edge], -1), here + 1, first)
+
+
 class Ties(TorchDispatchMode):
     """Puts equal elements in the order of their positions (`first`), or each in the next one's place.
 
@@ -476,11 +485,8 @@ class Ties(TorchDispatchMode):
         if self.first or not x.dim() or not x.shape[dim]:
             return values, at
         row = values.movedim(dim, -1)
-        here = torch.arange(row.shape[-1], device=x.device).expand(row.shape)
         alike = (row[..., 1:] == row[..., :-1]) | (row[..., 1:] != row[..., 1:]) & (row[..., :-1] != row[..., :-1])
-        edge = torch.zeros_like(alike[..., :1])
-        first = torch.where(torch.cat([edge, alike], -1), 0, here).cummax(-1).values
-        after = torch.where(torch.cat([alike, edge], -1), here + 1, first).movedim(-1, dim)
+        after = next_in_group(alike).movedim(-1, dim)
         return values.gather(dim, after), at.gather(dim, after)
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),

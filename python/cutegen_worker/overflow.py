@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 
 MEANS = set(overloads("mean", "mean.dim"))
 # With absolute values as operands, these compute the largest absolute value that a partial sum can have.
-SUMS = MEANS | set(overloads(
-    "mm", "bmm", "mv", "dot", "addmm", "baddbmm", "addmv", "convolution", "_trilinear", "sum", "sum.dim_IntList",
-    "nansum", "cumsum", "index_add", "scatter_add", "trace"))
+PRODUCTS = set(overloads("mm", "bmm", "mv", "dot", "addmm", "baddbmm", "addmv", "convolution", "_trilinear"))
+SUMS = MEANS | PRODUCTS | set(overloads(
+    "sum", "sum.dim_IntList", "nansum", "cumsum", "index_add", "scatter_add", "trace"))
+LOW_PART = 2.0**-8  # largest relative size of the low part of an operand that a kernel splits
 
 
 class Overflows(TorchDispatchMode):
     """Gives NaN if the order of a float64 sum decides whether it overflows in float32.
 
-    A sum that overflows in any order becomes infinite. A sum may overflow if it comes within the factor 1 - `edge` of
-    the largest number. `seen`: whether there was such a sum.
+    A sum that overflows in any order becomes infinite. A kernel may split the operands of a product into high and low
+    parts. If the products of the low parts alone overflow, the infinity may have either sign. A sum may overflow if it
+    comes within the factor 1 - `edge` of the largest number. `seen`: whether there was such a sum.
     """
 
     def __init__(self, edge: float) -> None:
@@ -54,6 +56,8 @@ class Overflows(TorchDispatchMode):
         self.seen = True
         against = sizes - sums.abs()  # twice the terms whose sign is not the sum's
         certain = large & (out.abs() > self.high) & (against < self.low)
+        if func in PRODUCTS:  # the low part of a split operand may have the other sign
+            certain &= LOW_PART * sizes < self.low
         return torch.where(certain, torch.sign(out) * torch.inf, out.masked_fill(large & ~certain, torch.nan))
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from . import draw, extremes, float8, orders
+from . import decisions, draw, extremes, float8, orders
 from .errors import WorkerError, blame, first_line
 from .facts import CHOSEN, facts_of
 from .keep_double import keeping_double
@@ -395,6 +395,41 @@ def has_ties(request: Json) -> bool:
     return any(word in request["source"] for word in ("topk", "sort"))
 
 
+def turns(reference: Reference, permitted: Permitted) -> Iterator[tuple[float, list[Tensor]]]:
+    """Yields (size in roundings, float64 results whose uncertain decisions are turned); see decisions.py."""
+    if not facts_of(reference.request).decides:
+        return
+
+    def exact() -> list[Tensor]:
+        with truthfully():
+            return reference.run(lambda _, t: t.double(), torch.float64)
+
+    others = [lambda: native(reference, permitted), lambda: in_order(reference, permitted)]
+    for mode in dict.fromkeys(permitted.modes):
+        roundings = decisions.ROUNDINGS.get(mode, 1.0)
+        for out in decisions.turned(exact, others, ULP[mode], roundings):
+            yield roundings, out
+
+
+def put_turns(worst: list[Tensor | None], truth: list[Tensor], found: Iterator[tuple[float, list[Tensor]]]) -> None:
+    """Raises sensitivities to the change that an uncertain decision makes. If it changes the class of a value or an
+    integer, any value passes."""
+    for roundings, out in found:
+        for k, (t, moved) in enumerate(zip(truth, out)):
+            s = worst[k]
+            if floating(t) and s is not None:
+                keep_larger(s.view(-1), moved.reshape(-1), t.reshape(-1), roundings)
+        put_unsure(worst, [unlike(t, moved) for t, moved in zip(truth, out)])
+
+
+def unlike(t: Tensor, moved: Tensor) -> Tensor:
+    """Where two values have different classes, or are different integers."""
+    if not floating(t):
+        return t != moved
+    same = torch.isfinite(t) & torch.isfinite(moved) | (t == moved) | torch.isnan(t) & torch.isnan(moved)
+    return ~same
+
+
 def put_unsure(worst: list[Tensor | None], marks: list[Tensor]) -> None:
     """Marks these elements as uncertain, as src/tensor/compare.h reads them."""
     for k, mark in enumerate(marks):
@@ -596,6 +631,7 @@ def truths(packer: Packer, notes: list[str], reference: Reference, generator: Ge
             put_unsure(moved, overflowing(reference, truth))
         if has_ties(request):
             put_unsure(moved, ties(reference, permitted))
+        put_turns(moved, truth, turns(reference, permitted))
     except WorkerError as error:
         notes.append("float64 does not run: " + first_line(error.message))
         truth = reference.run(lambda _, t: t)

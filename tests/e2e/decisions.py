@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=400 cost=10
+"""Rounding may turn a decision on computed values. The evaluator must accept both outcomes of such decisions only.
+
+The tests ask the worker for sets of inputs and judge results with a simple form of the evaluator's rule: 32 times the
+sensitivity, the native error and the rounding of an element.
+"""
+from __future__ import annotations
+
+import subprocess
+import unittest
+
+import harness
+
+COMMON = '''
+import mmap
+import sys
+import torch
+from cutegen_worker import values
+
+DTYPES = {name: dtype for dtype, name in values.DTYPES.items()}
+
+
+def drawn(source, family, seed, dtype="f32"):
+    request = {"source": source, "file": "task.py", "constants": {}, "train_mode": False, "math_mode": "fp32",
+               "math_mode_asked": False, "family": family, "shape": "s0", "seed": seed, "outputs": ["out"],
+               "dtypes": [dtype], "mutated": [], "returns": []}
+    reply, fd = values.make_set(request)
+    memory, found = mmap.mmap(fd, reply["bytes"]), {}
+    for slot in reply["slots"]:
+        raw = bytearray(memory[slot["offset"]:slot["offset"] + slot["bytes"]])
+        found[slot["name"], slot["part"]] = torch.frombuffer(raw, dtype=DTYPES[slot["dtype"]]).view(slot["shape"])
+    return found
+
+
+def wrong(found, result):
+    truth, result = found["out", "truth"], result.double()
+    sensitivity = found.get(("out", "sensitivity"), torch.zeros_like(truth)).abs()
+    unit = torch.maximum(sensitivity, 2.0**-23 * torch.nan_to_num(truth).abs())
+    if ("out", "native") in found:
+        unit = torch.maximum(unit, (found["out", "native"].double() - truth).abs().nan_to_num(0, 0, 0))
+    near = (result - truth).abs() <= 32 * unit + 2.0**-126
+    return int((~near & ~(result == truth) & ~torch.isnan(truth) & ~torch.isinf(sensitivity)).sum())
+
+
+MODULE = """
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def forward(self, {names}):
+        {forward}
+
+
+def get_inputs():
+    return [{inputs}]
+
+
+def get_init_inputs():
+    return []
+"""
+'''
+
+TOP_P = COMMON + '''
+source = MODULE.format(names="x", inputs="3 * torch.randn(3, 997)", forward="""
+        p = torch.softmax(x, -1)
+        ordered, at = torch.sort(p, dim=-1, descending=True)
+        kept = ordered.masked_fill(torch.cumsum(ordered, -1) - ordered > 0.9, 0.0)
+        return torch.zeros_like(p).scatter(-1, at, kept / kept.sum(-1, keepdim=True))""")
+
+
+def top_p(x, limit, backwards):
+    p = torch.softmax(x.flip(-1) if backwards else x, -1)
+    ordered, at = torch.sort(p, dim=-1, descending=True, stable=True)
+    kept = ordered.masked_fill(torch.cumsum(ordered, -1) - ordered > limit, 0.0)
+    out = torch.zeros_like(p).scatter(-1, at, kept / kept.sum(-1, keepdim=True))
+    return out.flip(-1) if backwards else out
+
+
+honest = caught = 0
+for seed in range(12):
+    found = drawn(source, "extremes" if seed < 8 else "signed", seed)
+    x = found["x", "value"]
+    honest += wrong(found, top_p(x, 0.9, False)) + wrong(found, top_p(x, 0.9, True))
+    caught += wrong(found, top_p(x, 0.903, False)) > 0
+print(honest, caught)
+'''
+
+OTHERS = COMMON + '''
+def made(inputs, forward, names="x"):
+    return MODULE.format(names=names, inputs=inputs, forward=forward)
+
+
+cases = {
+    # The tanh of 9 and of 10 are equal in float32, and differ in float64.
+    "computed": (made("torch.tensor([[9.0, 10.0, 1.0, 10.0]])", "return torch.tanh(x).argmax(-1)"), [0], "i64"),
+    "of equal inputs the first": (made("torch.tensor([[9.0, 10.0, 1.0, 10.0]])", "return x.argmax(-1)"), [3], "i64"),
+    "of equal results the first": (made("torch.tensor([[-1.0, -2.0, -3.0, -1.0]])", "return torch.relu(x).argmax(-1)"),
+                                   [1], "i64"),
+    "an input above its limit": (made("torch.tensor([[0.5, 1.0]])", "return torch.where(x < 0.99999994, x, -x)"),
+                                 [[0.5, 1.0]], "f32"),
+    "a result at its limit": (made("torch.tensor([[0.5, 3.0]])", "return torch.where(x / 3 * 0.1 > 0.1, x, -x)"),
+                              [[-0.5, 3.0]], "f32"),
+    "a result above its limit": (made("torch.tensor([[0.5, 3.001]])", "return torch.where(x / 3 * 0.1 > 0.1, x, -x)"),
+                                 [[-0.5, -3.001]], "f32"),
+    "an uncertain mask": (made("torch.tensor([[9.0, 10.0, 1.0, 11.0]])",
+                                       "return torch.zeros_like(x).scatter(-1, torch.tanh(x).topk(1).indices, 1.0)"),
+                                  [[1.0, 0.0, 0.0, 0.0]], "f32"),
+    "a certain mask": (made("torch.tensor([[9.0, 10.0, 1.0, 11.0]])",
+                            "return torch.zeros_like(x).scatter(-1, torch.tanh(x).topk(1).indices, 1.0)"),
+                       [[0.0, 0.0, 1.0, 0.0]], "f32"),
+}
+for name, (source, result, dtype) in cases.items():
+    print(name + ":", wrong(drawn(source, "made", 1, dtype), torch.tensor(result)))
+'''
+
+
+class Decisions(unittest.TestCase):
+    def result(self, program: str) -> str:
+        python = harness.ROOT / ".venv/bin/python"
+        result = subprocess.run([python, "-c", program], cwd=harness.ROOT / "python", capture_output=True, text=True,
+                                timeout=200)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def test_top_p_keeps_either_of_nearly_equal_tokens(self) -> None:
+        honest, caught = map(int, self.result(TOP_P).split())
+        self.assertEqual(honest, 0)
+        self.assertGreater(caught, 4)  # other inputs have no token between the two limits
+
+    def test_a_decision_is_uncertain_only_if_rounding_can_turn_it(self) -> None:
+        self.assertEqual(self.result(OTHERS).splitlines(), [
+            "computed: 0",
+            "of equal inputs the first: 1",
+            "of equal results the first: 1",
+            "an input above its limit: 1",
+            "a result at its limit: 0",
+            "a result above its limit: 1",
+            "an uncertain mask: 0",
+            "a certain mask: 1",
+        ])
+
+
+if __name__ == "__main__":
+    harness.main()
