@@ -42,8 +42,9 @@ constexpr int64_t kMostCluster = 16;  // CTAs; more than 8 need an opt-in, which
 // of 16.
 constexpr int64_t kGoodCluster = 8;
 constexpr int64_t kLittleShared = int64_t{8} << 10;  // bytes of a row that are worth a CTA
-constexpr int64_t kHalfShared = int64_t{96}
-                                << 10;  // fits twice into an SM of sm_90, once into others
+// Fits twice into an SM of sm_90, with one more vector for each thread.
+constexpr int64_t kHalfShared = int64_t{104} << 10;
+constexpr int64_t kMostOfOthers = int64_t{96} << 10;  // of a CTA of other GPUs
 constexpr int64_t kMostSharedReduction = int64_t{220}
                                          << 10;  // of a CTA of sm_90, without its other variables
 constexpr int64_t kLongColumn = 1024;            // rows that are worth a CTA of 1024 threads
@@ -52,9 +53,11 @@ constexpr int64_t kLong = int64_t{1} << 18;      // elements that one CTA should
 // Bytes of registers that one element of a row takes. Operands with one value for a whole row, or
 // the same for all rows, take no lasting registers.
 int64_t register_bytes(const Fused& fused, const Nest& nest) {
+  // A row kernel keeps the values that it computes before the first reduction as floats.
+  const bool half = !nest.reduced_inside || !computes_before_reducing(fused);
   int64_t bytes = 0;
   for (const Operand& operand : fused.inputs)
-    if (in_registers(fused, nest, operand)) bytes += packed(fused, nest, operand) ? 2 : 4;
+    if (in_registers(fused, nest, operand)) bytes += half && packed(fused, nest, operand) ? 2 : 4;
   return bytes > 0 ? bytes : 4;
 }
 
@@ -107,7 +110,7 @@ std::vector<int64_t> clusters_worth_trying(const Fused& fused, bool hopper) {
     for (int64_t ctas = first; ctas <= (hopper ? last : 1); ctas *= 2)
       if (bytes / ctas > least && bytes / ctas <= most) list.push_back(ctas);
   };
-  add(1, kGoodCluster, kLittleShared, kHalfShared);
+  add(1, kGoodCluster, kLittleShared, hopper ? kHalfShared : kMostOfOthers);
   if (hopper) add(1, kGoodCluster, kHalfShared, kMostSharedReduction - kLittleShared);
   if (hopper) add(kMostCluster, kMostCluster, kLittleShared, kMostSharedReduction - kLittleShared);
   return list;
@@ -307,7 +310,18 @@ std::vector<RecipeParameter> reduction_parameters(const Fused& fused, bool hoppe
   return list;
 }
 
-Json reduction_safe(const Fused& fused, bool hopper) {
+namespace {
+
+// Steps whose loads a thread issues together, if it does not keep its elements.
+int64_t steps_in_flight(const Nest& nest, const Json& params) {
+  const int64_t parts = params.at("parts").get<int64_t>(),
+                steps = steps_of_thread(nest, params) / std::max<int64_t>(1, parts);
+  int64_t unroll = kInFlight;
+  while (unroll > 1 && unroll > steps) unroll /= 2;
+  return unroll;
+}
+
+Json safe_parameters(const Fused& fused, bool hopper) {
   Nest nest = make_nest(fused);
   auto parts = parts_worth_trying(nest);
   const bool split = nest.length() > kLong || (nest.reduced_inside && ctas(nest) * 2 <= kFewCtas &&
@@ -374,6 +388,16 @@ Json reduction_safe(const Fused& fused, bool hopper) {
   return params;
 }
 
+}  // namespace
+
+Json reduction_safe(const Fused& fused, bool hopper) {
+  Json params = safe_parameters(fused, hopper);
+  const Nest nest = make_nest(fused);
+  if (params["cached"] == 0 && nest.reduced_inside)
+    params["unroll"] = steps_in_flight(nest, params);
+  return params;
+}
+
 bool reduction_legal(const Fused& fused, const Json& params, bool hopper) {
   Nest nest = make_nest(fused);
   auto get = [&](const char* name) { return params.at(name).get<int64_t>(); };
@@ -390,7 +414,7 @@ bool reduction_legal(const Fused& fused, const Json& params, bool hopper) {
   if (get("parts") > 1) return false;  // the next kernel could not read what this one cached
   if (get("cached") == 2)
     return nest.reduced_inside && side == threads && element_bytes(fused, nest) > 0 &&
-           resident_bytes(fused, nest, params) <= (hopper ? kMostSharedReduction : kHalfShared);
+           resident_bytes(fused, nest, params) <= (hopper ? kMostSharedReduction : kMostOfOthers);
   const int64_t vector = nest.reduced_inside ? 1 : get("vector");  // neighbouring columns
   const int64_t others = kOtherRegisters + (nest.reduced_inside ? 0 : kOfColumn * vector);
   const int64_t most = std::min(kMaxCached, kRegisters / threads - others);

@@ -100,7 +100,7 @@ TEST(Registers, DoNotKeepWhatAllRowsShare) {
   c.match = match_recipe(c.task, kHopperArch);
   const auto comes_late = [&](int width) {
     const std::string source = c.source({{"cached", 1}, {"width", width}, {"threads", 256}});
-    const size_t weight = source.find("cutegen::load(g_w(_, j), e.w)");
+    const size_t weight = source.find("cutegen::load_pack(g_w(_, j), e.w)");
     EXPECT_NE(weight, std::string::npos) << source;
     return weight > source.find("// Computes the results along the row.");
   };
@@ -162,7 +162,7 @@ TEST(Resident, RegistersKeepColumnsIn16BitsAsTheyAre) {
   EXPECT_THAT(c.source(), HasSubstr("cutegen::Pack<bfloat16_t, kVector> x;"));
   EXPECT_THAT(c.source(), HasSubstr("cutegen::load_pack(g_x(_, j), e.x);"));
   EXPECT_THAT(c.source(), HasSubstr("= cutegen::to_float(e.x.element[v]);"));
-  EXPECT_THAT(c.source({{"cached", 0}}), HasSubstr("float x[kVector];"));
+  EXPECT_THAT(c.source({{"cached", 0}}), HasSubstr("cutegen::load_pack(g_x(_, j), e.x);"));
 }
 
 TEST(Resident, LaterPassesReadElementsThatTheyNeedAsTheyAre) {
@@ -202,6 +202,35 @@ TEST(Resident, ManyRowsOfCtasThatAreAloneGoInTurn) {
   EXPECT_EQ(ResidentCase("group_norm_alone", kHopperArch).match.safe.at("turns"), 4);
   EXPECT_EQ(ResidentCase("softmax_resident", kHopperArch).match.safe.at("turns"),
             1);  // two fit an SM
+}
+
+TEST(Loads, OfSeveralStepsComeBeforeTheirUse) {
+  const std::string source = ResidentCase("sum_all", kHopperArch).source({{"unroll", 4}});
+  EXPECT_THAT(source, HasSubstr("cache[u] = read(j < steps ? j : "));
+  EXPECT_THAT(source, Not(HasSubstr("#pragma unroll kUnroll")));
+}
+
+TEST(Loads, LeaveTheConversionOf16BitElementsToThePasses) {
+  const std::string source = ResidentCase("softmax_bf16", kHopperArch).source();
+  EXPECT_THAT(source, HasSubstr("cutegen::Pack<bfloat16_t, kVector> x;"));
+  EXPECT_THAT(source, HasSubstr("cache[i] = read(j < steps ? j : steps - 1);"));
+}
+
+TEST(Loads, OfLongRowsAreSeveralAtOnceByDefault) {
+  EXPECT_EQ(ResidentCase("frobenius_large", kHopperArch).match.safe.at("unroll"), 4);
+}
+
+TEST(Passes, LaterOnesBeginWhereTheOneBeforeEnded) {
+  const ResidentCase c("softmax_last", kHopperArch);
+  const std::string source = c.source({{"cached", 0}, {"online", 1}, {"unroll", 2}});
+  EXPECT_THAT(source, HasSubstr("for (Index left = own; left > 0; left -= kUnroll)"));
+  EXPECT_THAT(c.source({{"cached", 1}}), Not(HasSubstr("Index left")));
+}
+
+TEST(Passes, OnePassComputesALogSumExp) {
+  const std::string source = ResidentCase("logsumexp", kHopperArch).source({{"online", 1}});
+  EXPECT_THAT(source, HasSubstr(".sum_of_finite_shift()"));
+  EXPECT_THAT(source, Not(HasSubstr("Pass 2")));
 }
 
 TEST(NeededAccuracy, FollowsTheDtypeOfResultsAndTheMode) {
