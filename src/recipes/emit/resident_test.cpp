@@ -38,6 +38,19 @@ struct ResidentCase {
   }
 };
 
+// The safe parameters of a golden task with other sizes.
+Json safe_of(const std::string& name,
+             const std::vector<std::pair<std::string, std::string>>& changes) {
+  auto text = read_file(golden_folder() / (name + ".json"));
+  if (!text) throw std::runtime_error(text.error().text());
+  for (const auto& [from, to] : changes) *text = replace_all(*text, from, to);
+  const auto json = parse_json(*text, name);
+  if (!json) throw std::runtime_error(json.error().text());
+  const auto task = read_json<Task>(*json);
+  if (!task) throw std::runtime_error(task.error().text());
+  return match_recipe(*task, kHopperArch).safe;
+}
+
 TEST(Resident, LongRowsStayInAClusterOfHopper) {
   const ResidentCase c("softmax_resident", kHopperArch);
   const KernelProgram program = c.program();
@@ -86,6 +99,11 @@ TEST(Registers, KeepRowsThatFitAFewThreads) {
   EXPECT_TRUE(std::any_of(next.begin(), next.end(), [](const Json& params) {
     return params.at("width") == 512 && params.at("threads") == 512;
   }));
+}
+
+TEST(Registers, HoldMoreElementsIfTheyHave16Bits) {
+  // A thread keeps 32 elements of a row of 4096.
+  EXPECT_EQ(safe_of("softmax_bf16", {{"[512,", "[16384,"}}).at("width"), 128);
 }
 
 TEST(Registers, DoNotKeepWhatAllRowsShare) {
@@ -154,6 +172,14 @@ TEST(Resident, ColumnsStayInTheRegistersOfACluster) {
   EXPECT_EQ(step.at("cluster").at(0), 16);
   // One CTA has too few registers.
   EXPECT_FALSE(c.try_program({{"cluster", 1}}));
+}
+
+// Only a cluster of 16 CTAs could keep columns of 16384 rows.
+TEST(Resident, VeryLongColumnsAreReadTwice) {
+  const Json safe = safe_of("standardise_columns", {{",3000", ",2048"}, {"[8192,", "[16384,"}});
+  EXPECT_EQ(safe.at("cached"), 0);
+  EXPECT_EQ(safe.at("online"), 1);
+  EXPECT_EQ(safe.at("parts"), 16);
 }
 
 TEST(Resident, RegistersKeepColumnsIn16BitsAsTheyAre) {
