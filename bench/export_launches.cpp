@@ -6,8 +6,6 @@
 //   DESCRIBE.json: the output of `cutegen describe --json`; TASK: the name of a task in it.
 //   PROGRAM: a program's folder, or a file NAME.json with some parameters of the task's recipe;
 //   other parameters get safe values.
-//
-// The launches do not use programmatic dependent launch, even if the program does.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -68,9 +66,9 @@ Result<Json> launch_json(const Launch& l) {
     CG_TRY(Json arg, arg_json(a, l.step));
     args.push_back(std::move(arg));
   }
-  return Json{{"kernel", l.kernel},     {"module", l.module},   {"grid", l.grid},
-              {"block", l.block},       {"cluster", l.cluster}, {"shared_bytes", l.shared_bytes},
-              {"args", std::move(args)}};
+  return Json{{"kernel", l.kernel}, {"module", l.module},     {"grid", l.grid},
+              {"block", l.block},   {"cluster", l.cluster},   {"shared_bytes", l.shared_bytes},
+              {"pdl", l.pdl},       {"args", std::move(args)}};
 }
 
 Json buffers_json(const Task& task, const ResolvedPlan& plan) {

@@ -32,7 +32,7 @@ CALLS = 25
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16,
           "bf16": torch.bfloat16, "i64": torch.int64, "i32": torch.int32, "u8": torch.uint8}
 SHARED, ANY_CLUSTER = 8, 14  # the driver's numbers: attributes of a function
-CLUSTER = 4  # an attribute of a launch
+CLUSTER, OVERLAP = 4, 6  # attributes of a launch: its cluster, programmatic dependent launch
 PROMOTE_TO_128_BYTES = 2
 cuda = ctypes.CDLL("libcuda.so.1")
 
@@ -76,7 +76,7 @@ class Program:
         return function
 
     def run(self, tensors: dict[str, Tensor], stream: int) -> None:
-        for step, function in zip(self.spec["steps"], self.functions):
+        for number, (step, function) in enumerate(zip(self.spec["steps"], self.functions)):
             kept, places = [], []  # memory, and the place of the values in it
             for a in step["args"]:
                 if "map" in a:
@@ -89,12 +89,24 @@ class Program:
                 kept.append(memory)
                 places.append(place)
             pointers = (ctypes.c_void_p * len(places))(*places)
-            cluster = Attribute(CLUSTER)
-            cluster.value[:3] = step["cluster"]
+            attributes, count = attributes_of(step, number == 0)
             launch = Launch((ctypes.c_uint32 * 3)(*step["grid"]), (ctypes.c_uint32 * 3)(*step["block"]),
-                            step["shared_bytes"], stream, ctypes.addressof(cluster),
-                            int(math.prod(step["cluster"]) > 1))
+                            step["shared_bytes"], stream, ctypes.addressof(attributes), count)
             check(cuda.cuLaunchKernelEx(ctypes.byref(launch), function, pointers, None), step["kernel"])
+
+
+def attributes_of(step: Json, first: bool) -> tuple[ctypes.Array[Attribute], int]:
+    """The attributes of a launch, and how many there are."""
+    attributes, count = (Attribute * 2)(), 0
+    if math.prod(step["cluster"]) > 1:
+        attributes[count].id = CLUSTER
+        attributes[count].value[:3] = step["cluster"]
+        count += 1
+    if step.get("pdl", False) and not first:
+        attributes[count].id = OVERLAP
+        attributes[count].value[0] = 1
+        count += 1
+    return attributes, count
 
 
 def tensor_map(address: int, fields: Json) -> tuple[ctypes.Array[ctypes.c_char], int]:

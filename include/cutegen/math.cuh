@@ -85,25 +85,21 @@ CUTEGEN_FN float fast_reciprocal(float x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-// If many elements share a divisor, row_reciprocal() computes its inverse once, and quotient()
-// needs only one multiplication for each element. The error of quotient() is at most 1.5 ulp. If
-// the divisor is NaN or close to the limits of float's range, row_reciprocal() returns 0, and
-// quotient() divides.
-CUTEGEN_FN float row_reciprocal(float by) {
-  const float size = fabsf(by);
-  return size >= 0x1p-100f && size <= 0x1p100f ? 1.0f / by : 0.0f;
-}
-CUTEGEN_FN float quotient(float x, float by, float inverse) {
-  return inverse != 0.0f ? x * inverse : x / by;
-}
-// For results that depend on the last bit, rounded_quotient() rounds as a division does, but only
-// divisor_inverse() divides. One step of Newton's method makes the quotient exact to 46 bits before
-// the rounding. The factor that divisor_scale() returns brings very large and very small divisors
-// closer to one.
+// The factor that divisor_scale() returns brings very large and very small divisors closer to one.
 CUTEGEN_FN float divisor_scale(float by) {
   const float size = fabsf(by);
   return size < 0x1p-64f ? 0x1p64f : size > 0x1p64f ? 0x1p-64f : 1.0f;
 }
+// If many elements share a divisor, row_reciprocal() computes the inverse of the scaled divisor
+// once, and quotient() needs only two multiplications for each element, without a branch. The error
+// of quotient() is at most 1.5 ulp.
+CUTEGEN_FN float row_reciprocal(float by) { return 1.0f / (by * divisor_scale(by)); }
+CUTEGEN_FN float quotient(float x, float by, float inverse) {
+  return x * divisor_scale(by) * inverse;
+}
+// For results that depend on the last bit, rounded_quotient() rounds as a division does, but only
+// divisor_inverse() divides. One step of Newton's method makes the quotient exact to 46 bits before
+// the rounding.
 CUTEGEN_FN float divisor_inverse(float by, float scale) { return 1.0f / (by * scale); }
 CUTEGEN_FN float rounded_quotient(float x, float by, float scale, float inverse) {
   const float scaled = x * scale, rough = scaled * inverse;

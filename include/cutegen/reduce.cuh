@@ -168,6 +168,10 @@ struct MaxSumExpOf {
     other.rescale(other.max.best, max.best);
     sum.merge(other.sum);
   }
+  // Returns sum(exp(x - shift)), where the shift is the maximum, or 0 if the maximum is infinite.
+  CUTEGEN_FN float sum_of_finite_shift() const {
+    return max.best == infinity() ? infinity() : sum.value();
+  }
 };
 
 using MaxSumExp = MaxSumExpOf<Sum>;
@@ -224,8 +228,8 @@ CUTEGEN_FN constexpr int next_power(int n) { return n <= 1 ? 1 : 2 * next_power(
 
 // Merges the accumulators of each group of Width threads. Every thread receives its group's total.
 // If Width is above 32, it must be a multiple of 32, and `shared` must have room for one
-// accumulator for each warp of the CTA.
-template <int Width, class Acc>
+// accumulator for each warp of the CTA. If Last is true, no later call may use `shared`.
+template <int Width, bool Last = false, class Acc>
 CUTEGEN_FN void combine_row(Acc& acc, float* shared) {
   combine_warp<(Width < 32 ? Width : 32)>(acc);
   if constexpr (Width > 32) {
@@ -238,7 +242,7 @@ CUTEGEN_FN void combine_row(Acc& acc, float* shared) {
     const int theirs = lane % kLanes;
     acc = kLanes == kWarps || theirs < kWarps ? scratch[(warp / kWarps) * kWarps + theirs] : Acc{};
     combine_warp<kLanes>(acc);
-    __syncthreads();  // after this, threads may write scratch again
+    if constexpr (!Last) __syncthreads();  // after this, threads may write scratch again
   }
 }
 

@@ -30,10 +30,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 {{registers}}
     CUTE_UNROLL
     for (int i = 0; i < kItems; ++i) {
-      const int64_t j = first + i * kThreads;
-      if (j < vectors) {
 {{loads}}
-      }
     }
     CUTE_UNROLL
     for (int i = 0; i < kItems; ++i) {

@@ -30,10 +30,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 {{registers}}
 {{shared}}  CUTE_UNROLL
   for (int i = 0; i < kItems; ++i) {
-    const Index j = {{number}};
-    if (j < vectors) {
 {{loads}}
-    }
   }
 {{taken}}  CUTE_UNROLL
   for (int i = 0; i < kItems; ++i) {

@@ -143,7 +143,13 @@ TEST(AttentionRecipe, OneKernelReadsThroughTensorMaps) {
   EXPECT_EQ(plan.at("arch"), Json::array({"sm_90a"}));
   EXPECT_EQ(plan.at("tensor_maps").size(), 3u);
   EXPECT_FALSE(plan.contains("scratch"));
-  EXPECT_EQ(plan.at("steps")[0].at("block")[0], 384);
+  EXPECT_EQ(plan.at("steps")[0].at("block")[0], 256);
+}
+
+TEST(AttentionRecipe, TilesFitTheNumberOfKeys) {
+  const Json few = Fused16("attention_causal").match.safe;  // 96 keys
+  EXPECT_EQ(few.at("keys"), 96);
+  EXPECT_EQ(few.at("consumers"), 1);  // so that an SM holds two CTAs
 }
 
 TEST(AttentionRecipe, HeadsFormSectionsOfTheSameSizeThatFitTheL2) {

@@ -30,6 +30,7 @@ struct Access {
   bool follows = false;         // the access of another list of the tensor includes it
   bool single = false;          // the same element everywhere
   bool shared = false;          // the same vector for all items
+  std::string held = {};        // elements of all items, not yet converted: an array
   int inst = -1;                // leaf, or the output's instruction
   const char* type = "float";
 
@@ -68,10 +69,12 @@ struct Kernel {
   std::map<int, Access> indices;  // tensors through which inputs are read, by operand
   std::vector<std::pair<std::string, std::string>> strides;  // argument, expression
   Overlap overlap;
+  int64_t items = 1;     // vectors that a thread loads together
   int items_along = -1;  // the loop that the items of a thread follow; -1: neighbouring vectors
 
   Kernel(const Fused& f, const Label& l, const Json& params, const Overlap& o)
       : fused(f), label(l), nest(make_nest(f)), code(f), overlap(o) {
+    items = params.at("items").get<int64_t>();
     if (params.value("shared", 0) != 0) items_along = shared_loop(f, nest);
     std::vector<int> results;
     results.reserve(f.outputs.size());
@@ -102,6 +105,10 @@ struct Kernel {
     a.registers = code.word("r_" + a.name);
     for (const Loop& loop : nest.kept) a.single &= stride(fused, operand, loop).move == Move::none;
     a.shared = !a.single && items_along >= 0 && !moves(operand, size_t(items_along));
+    // Conversions between the loads, and loads that the compiler moves behind stores, would reduce
+    // how many loads are in flight.
+    if (items > 1 && inst >= 0 && !a.single && !a.shared && !operand.counts && !operand.gathered())
+      a.held = code.word("held_" + a.name);
     return a;
   }
 
@@ -131,6 +138,7 @@ struct Kernel {
         other->turn = other->operand->starts.back().at;
         other->registers = first.registers;
         other->follows = other != &first;
+        other->held.clear();
       }
     }
   }
@@ -234,7 +242,7 @@ std::string call(const Kernel& k, const std::function<std::string(const Access&,
 std::string register_name(const Access& a, bool output) {
   if (a.single && !output) return a.registers;
   const std::string list = a.turns > 1 ? fmt::format("[{}]", a.turn) : "";
-  return a.registers + (output || a.shared ? "" : "[i]") + list + "[v]";
+  return a.registers + (output || a.shared || !a.held.empty() ? "" : "[i]") + list + "[v]";
 }
 
 // Writes the code for the last elements, too few for a vector. The first CTA computes them.
@@ -284,6 +292,25 @@ std::string taken_loads(const std::string& outside, const std::string& loads) {
                     indent(loads, 6));
 }
 
+// Whether the kernel writes a tensor that it reads.
+bool overwrites(const Fused& fused) {
+  return std::any_of(fused.outputs.begin(), fused.outputs.end(), [&](const FusedOutput& output) {
+    return in_place(fused, output.operand.tensor);
+  });
+}
+
+// Writes the loads of an item. If the loads of several items go `together`, a thread beyond the end
+// reads the last vector: with a branch for each item, the conversion of an item would delay the
+// next load.
+std::string step_of_loads(const std::string& type, const std::string& number, bool together,
+                          const std::string& loads) {
+  if (!together)
+    return fmt::format("const {} j = {};\nif (j < vectors) {{\n{}\n}}", type, number,
+                       indent(loads, 2));
+  return fmt::format("const {0} number = {1}, j = number < vectors ? number : vectors - 1;\n{2}",
+                     type, number, loads);
+}
+
 // Fills the fields that both kernel templates share.
 std::map<std::string, std::string> common(const Task& task, Kernel& k, const Json& params,
                                           int depth) {
@@ -303,6 +330,14 @@ std::map<std::string, std::string> common(const Task& task, Kernel& k, const Jso
   };
   for (const Access& a : k.inputs) {
     if (a.single || a.follows) continue;
+    if (!a.held.empty() && a.turns == 1) {
+      registers +=
+          fmt::format("cutegen::Held<{}, kVector> {}[kItems];\n", type_of(*a.operand), a.held);
+      loads += fmt::format("cutegen::hold({}, {}[i]);\n", k.vector_at(a), a.held);
+      results += fmt::format("{} {}[kVector];\ncutegen::held({}, {}[i], {});\n", a.type,
+                             a.registers, k.vector_at(a), a.held, a.registers);
+      continue;
+    }
     registers +=
         fmt::format("{} {}{}{};\n", a.type, a.registers, a.shared ? "" : "[kItems]", array_of(a));
     if (a.places.empty()) {
@@ -339,7 +374,9 @@ std::map<std::string, std::string> common(const Task& task, Kernel& k, const Jso
   t["tile"] = near ? "(kThreads * kItems)" : "kThreads";
   t["number"] = near ? "first + i * kThreads" : "first";
   t["registers"] = indent(registers, depth);
-  t["loads"] = indent(loads, depth + 4);
+  const bool together = near && params.at("items") != 1 && !overwrites(k.fused);
+  t["loads"] = indent(step_of_loads(depth == 4 ? "int64_t" : "Index", t["number"], together, loads),
+                      depth + 2);
   t["results"] = indent(results, depth + 4);
   t["stores"] = indent(stores, depth + 4);
   t["call"] = call(k, register_name);

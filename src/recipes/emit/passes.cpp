@@ -54,6 +54,13 @@ std::optional<std::pair<int, int>> exponent_of_difference(const Fused& fused, in
   return difference(fused, exp.inputs[0]);
 }
 
+// If the instruction is m, or 0 if m is infinite, returns m.
+std::optional<int> finite_shift_of(const Fused& fused, int inst) {
+  const Inst& i = fused.insts[size_t(inst)];
+  if (i.kind != InstKind::pointwise || i.code != kFiniteShift) return std::nullopt;
+  return i.inputs[0];
+}
+
 // If the instruction is sum(x) / count, returns the sum.
 std::optional<int> sum_of_mean(const Fused& fused, int inst) {
   const Inst& mean = fused.insts[size_t(inst)];
@@ -79,17 +86,18 @@ std::optional<Joint> joint_with(const Fused& fused, int inst) {
   const Inst& sum = fused.insts[size_t(inst)];
   auto over = [&](int first) { return fused.insts[size_t(first)].inputs[0]; };
   if (auto d = exponent_of_difference(fused, sum.inputs[0])) {
-    const Inst& max = fused.insts[size_t(d->second)];
-    if (max.kind == InstKind::reduction && max.reduce == ReduceKind::max &&
-        over(d->second) == d->first)
-      return Joint{.first = d->second, .second = inst, .moments = false};
+    const std::optional<int> shifted = finite_shift_of(fused, d->second);
+    const int first = shifted.value_or(d->second);
+    const Inst& max = fused.insts[size_t(first)];
+    if (max.kind == InstKind::reduction && max.reduce == ReduceKind::max && over(first) == d->first)
+      return Joint{.first = first, .second = inst, .finite_shift = shifted.has_value()};
   }
   if (auto d = square_of_difference(fused, sum.inputs[0])) {
     auto first = sum_of_mean(fused, d->second);
     // The first element is subtracted from all others, so it must be known before any pass.
     const bool known = fused.insts[size_t(d->first)].depth == 0;
     if (first && known && over(*first) == d->first)
-      return Joint{.first = *first, .second = inst, .moments = true};
+      return Joint{.first = *first, .second = inst, .moments = true, .finite_shift = false};
   }
   return std::nullopt;
 }
@@ -133,6 +141,9 @@ Passes::Passes(const Fused& fused, Code& code, const PassOptions& options)
     exact_count_ = code_.word("exact_count");
   }
   values_ = kept_values(fused, later_targets(), options.room);
+  for (const auto& [inst, operand] : values_)
+    if (options.packed.count(operand) != 0)
+      packed_values_[operand] = code_.word(code_.id(inst) + "_kept");
 }
 
 // The values of each element that the passes after the first one compute.
@@ -247,10 +258,16 @@ std::string Passes::step() const {
 }
 
 // Element v of an operand, as a float or an integer.
-std::string Passes::element(size_t operand) const {
-  return options_.packed.count(operand) != 0
-             ? fmt::format("cutegen::to_float({}.element[v])", array(operand))
-             : array(operand) + "[v]";
+std::string Passes::element(const Inst& leaf) const {
+  const auto operand = size_t(leaf.operand);
+  if (options_.packed.count(operand) == 0) return array(operand) + "[v]";
+  const char* call = leaf.integer ? "convert<int64_t>" : "to_float";
+  return fmt::format("cutegen::{}({}.element[v])", call, array(operand));
+}
+
+// The array with the kept values that take the place of an operand.
+std::string Passes::value_array(size_t operand) const {
+  return options_.packed.count(operand) != 0 ? "e." + packed_values_.at(operand) : array(operand);
 }
 
 // Whether a thread adds up a few elements of a column before it compensates for rounding errors.
@@ -273,9 +290,10 @@ std::string Passes::combine_columns(int inst) const {
 }
 
 // Writes the loop over this thread's steps along the reduced axis. `late` loads what registers do
-// not keep. `after` follows each step that registers keep.
-std::string Passes::loop(const std::string& body, const std::string& late, bool first,
+// not keep. `after` follows each step that registers keep. Pass 0 stores the results.
+std::string Passes::loop(const std::string& body, const std::string& late, int pass,
                          const std::string& after) const {
+  const bool first = pass == 1;
   if (options_.resident) return resident_loop(body, first);
   if (options_.cached)
     return fmt::format(
@@ -286,11 +304,57 @@ std::string Passes::loop(const std::string& body, const std::string& late, bool 
         "    {}Elements& e = cache[i];\n{}\n  }}\n{}}}\n",
         start(), step(), (first && !values_.empty()) || !late.empty() ? "" : "const ",
         indent(late + body, 4), after);
+  return memory_loop(body, goes_backwards(pass == 0 ? depth() + 1 : pass));
+}
+
+// Writes the loop if each pass reads the elements from memory. The compiler does not move loads
+// before the work of an earlier step, so the text loads kUnroll steps together. A loop that goes
+// backwards begins with the elements that the pass before it read last, because L2 still holds
+// them.
+std::string Passes::memory_loop(const std::string& body, bool backwards) const {
+  if (!backwards && options_.unroll == 1)
+    return fmt::format(
+        "for (Index j = {}; j < steps; j += {}) {{\n"
+        "  const Elements e = read(j);\n{}\n}}\n",
+        start(), step(), indent(body, 2));
+  std::string head, at, inside;
+  if (backwards) {
+    head = fmt::format(
+        "const Index own = {0} < steps ? (steps - {0} - 1) / {1} + 1 : 0;  // steps of this "
+        "thread\n"
+        "for (Index left = own; left > 0; left -= kUnroll) {{\n",
+        start(), step());
+    at = fmt::format("{} + (left - 1 - u) * {}", start(), step());
+    inside = "u < left";
+  } else {
+    head = fmt::format("for (Index from = {0}; from < steps; from += kUnroll * {1}) {{\n", start(),
+                       step());
+    at = fmt::format("from + u * {}", step());
+    inside = "j < steps";
+  }
   return fmt::format(
-      "#pragma unroll kUnroll\n"
-      "for (Index j = {}; j < steps; j += {}) {{\n"
-      "  const Elements e = read(j);\n{}\n}}\n",
-      start(), step(), indent(body, 2));
+      "{0}"
+      "  Elements cache[kUnroll];\n"
+      "  CUTE_UNROLL\n"
+      "  for (int u = 0; u < kUnroll; ++u) {{\n"
+      "    const Index j = {1};\n"
+      "    cache[u] = read({2} ? j : {4});  // no branches, so all loads are in flight together\n"
+      "  }}\n"
+      "  CUTE_UNROLL\n"
+      "  for (int u = 0; u < kUnroll; ++u) {{\n"
+      "    const Index j = {1};\n"
+      "    if ({2}) {{\n"
+      "      const Elements& e = cache[u];\n{3}\n"
+      "    }}\n"
+      "  }}\n"
+      "}}\n",
+      (backwards ? "// From the last step, which L2 still holds.\n" : "") + head, at, inside,
+      indent(body, 6), start());
+}
+
+// Whether pass `pass` goes from the end of the row to its start.
+bool Passes::goes_backwards(int pass) const {
+  return !options_.cached && !options_.resident && pass % 2 == 0;
 }
 
 // Writes the same loop over slots of shared memory. The first pass waits for the copies group by
@@ -333,7 +397,7 @@ std::string Passes::group_loop(const std::string& before, const std::string& con
 
 // Writes the loop that computes results: each group then makes room for one of the next rows.
 std::string Passes::last_loop(const std::string& body, const std::string& late) const {
-  if (!options_.turns) return loop(body, late);
+  if (!options_.turns) return loop(body, late, 0);
   return group_loop("", "const ", body, "  fetch(turn * kGroups + group + kPlaces);\n");
 }
 
@@ -346,7 +410,8 @@ std::string Passes::place() const {
 std::string Passes::keep_values() const {
   std::string text;
   for (const auto& [inst, operand] : values_)
-    text += fmt::format("{}[v] = {};  // for the next passes\n", array(operand), code_.use(inst));
+    text +=
+        fmt::format("{}[v] = {};  // for the next passes\n", value_array(operand), code_.use(inst));
   return text;
 }
 
@@ -392,10 +457,10 @@ std::string Passes::elements(const std::vector<int>& targets, bool later) {
        code_.needed(targets, [](const Inst& i) { return i.level == Level::element; }, known)) {
     const Inst& i = at(inst);
     if (known.count(inst) != 0)
-      text += fmt::format("const float {} = {}[v];\n", code_.id(inst), array(values_.at(inst)));
+      text +=
+          fmt::format("const float {} = {}[v];\n", code_.id(inst), value_array(values_.at(inst)));
     else if (i.kind == InstKind::leaf)
-      text += fmt::format("const {} {} = {};\n", value_type(i), code_.id(inst),
-                          element(size_t(i.operand)));
+      text += fmt::format("const {} {} = {};\n", value_type(i), code_.id(inst), element(i));
     else if (i.kind == InstKind::position)
       text += fmt::format("const int64_t {} = {};\n", code_.id(inst), place());
     else
@@ -421,6 +486,11 @@ std::string Passes::row_values(int depth) {
   return text;
 }
 
+// Whether no other reduction of the kernel follows.
+bool Passes::is_last(int inst) const {
+  return !options_.turns && reductions(depth()).back() == inst;
+}
+
 // The threads of a row (or column) combine their accumulators, and all of them get the result.
 std::string Passes::result(int inst) {
   const std::string& from = accumulators_.at(inst);
@@ -430,7 +500,8 @@ std::string Passes::result(int inst) {
         {inst, fmt::format(".total({}, {}{})", exact_count_, shift_, options_.column ? "[v]" : "")},
         {joint_->second, fmt::format(".about_mean({})", exact_count_)}};
   else if (is_joint(inst))
-    values = {{inst, ".max.value()"}, {joint_->second, ".sum.value()"}};
+    values = {{inst, ".max.value()"},
+              {joint_->second, joint_->finite_shift ? ".sum_of_finite_shift()" : ".sum.value()"}};
   std::string arrays, ends;
   for (const auto& [value, call] : values) {
     const char* type = value_type(at(value));
@@ -442,7 +513,8 @@ std::string Passes::result(int inst) {
     }
   }
   if (!options_.column)
-    return fmt::format("cutegen::combine_row<kWidth>({}, shared);\n{}{}", from,
+    return fmt::format("cutegen::combine_row<kWidth{}>({}, shared);\n{}{}",
+                       is_last(inst) ? ", true" : "", from,
                        options_.resident ? fmt::format("cutegen::combine_cluster<kCluster>({}, "
                                                        "in_cluster + {});\n",
                                                        from, slot(inst))
@@ -520,7 +592,7 @@ std::string Passes::pass(int depth) {
   std::string body = vectors + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
                      indent(elements(targets, depth > 1) + adds, 2) + "\n}" + ends;
   return fmt::format("\n// Pass {}: {}.\n", depth, comment) + declarations +
-         loop(body, late_loads(targets, depth > 1), depth == 1, after);
+         loop(body, late_loads(targets, depth > 1), depth, after);
 }
 
 // Merges what the CTAs of this row wrote in pass `depth`, always in the same order.
@@ -625,15 +697,29 @@ std::string Passes::shift() {
           (column ? "\n  }\n" : "\n"));
 }
 
-std::string Passes::text() {
-  std::string text = rows();
-  if (options_.cached)
-    text += fmt::format(
+// Writes the loads of all elements that registers keep. A branch for each step of a row would make
+// the conversion of an element delay the next load.
+std::string Passes::fill_cache() const {
+  if (options_.column)
+    return fmt::format(
         "Elements cache[kItems];\nCUTE_UNROLL\n"
         "for (int i = 0; i < kItems; ++i) {{\n"
         "  const Index j = {} + i * {};\n"
         "  if (j < steps) cache[i] = read(j);\n}}\n",
         start(), step());
+  return fmt::format(
+      "Elements cache[kItems];\n"
+      "if (steps > 0) {{\n"
+      "  CUTE_UNROLL\n"
+      "  for (int i = 0; i < kItems; ++i) {{  // no branches, so all loads are in flight together\n"
+      "    const Index j = {} + i * {};\n"
+      "    cache[i] = read(j < steps ? j : steps - 1);\n  }}\n}}\n",
+      start(), step());
+}
+
+std::string Passes::text() {
+  std::string text = rows();
+  if (options_.cached) text += fill_cache();
   for (int d = 1; d <= depth(); ++d) {
     text += pass(d);
     for (int inst : reductions(d)) text += result(inst);

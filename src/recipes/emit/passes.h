@@ -38,7 +38,8 @@ struct PassOptions {
   bool resident = false;         // elements stay in shared memory of a CTA or a cluster
   bool turns = false;            // resident: loads the next row while it writes results
   bool clustered = false;        // in a column kernel, the CTAs of a cluster share columns
-  std::set<size_t> packed = {};  // operands that stay in 16 bits in registers
+  int64_t unroll = 1;            // steps whose loads are in flight together
+  std::set<size_t> packed = {};  // operands that registers hold without conversion
   Accuracy accuracy = {};
   // Operands whose elements, in registers or shared memory, the first pass may overwrite.
   std::vector<size_t> room = {};
@@ -46,10 +47,10 @@ struct PassOptions {
 
 // Two reductions of x that one pass can compute although `second` depends on `first` (indices of
 // instructions): max(x) and sum(exp(x - max)) or, if `moments` is set, sum(x) and sum((x -
-// mean)^2).
+// mean)^2). If `finite_shift` is set, the exponentials are of x - 0 when the maximum is infinite.
 struct Joint {
   int first = -1, second = -1;
-  bool moments = false;
+  bool moments = false, finite_shift = false;
 };
 std::optional<Joint> find_joint(const Fused& fused);
 
@@ -66,6 +67,9 @@ class Passes {
   std::string text();
   std::string partial(int depth);
   std::string finish();
+  // Returns whether pass `pass` (the last one is depth() + 1) goes from the end of a row to its
+  // start.
+  bool goes_backwards(int pass) const;
   int depth() const;  // number of passes without the last one, which only writes results
   std::vector<Parts> parts() const;
   // id() is the kernel's name for a value; input_tensor() and output_tensor() are its names for the
@@ -79,6 +83,12 @@ class Passes {
   void load_by(int leaf, std::string text) { row_loads_[leaf] = std::move(text); }
   // Sets the text with which each pass loads an operand that the kernel does not keep in registers.
   void load_late(size_t operand, std::string text) { late_loads_[operand] = std::move(text); }
+  // Returns the name of the array that keeps values in place of a packed operand; empty if none
+  // does.
+  std::string packed_values(size_t operand) const {
+    const auto found = packed_values_.find(operand);
+    return found == packed_values_.end() ? "" : found->second;
+  }
   // Returns the leaves (instructions that read memory) of level `level` that the kernel needs.
   std::vector<int> leaves(Level level) const;
   // words() returns the size in floats of the largest accumulator, and all_words() the size of all
@@ -88,15 +98,18 @@ class Passes {
 
  private:
   std::string rows();
+  std::string fill_cache() const;
   std::string pass(int depth);
   std::string merge(int depth);
   std::string row_values(int depth);
+  bool is_last(int inst) const;
   std::string result(int inst);
   std::string keep(int inst);
   std::string outputs();
   std::string row_output(size_t output, const std::string& registers);
-  std::string loop(const std::string& body, const std::string& late, bool first = false,
+  std::string loop(const std::string& body, const std::string& late, int pass,
                    const std::string& after = "") const;
+  std::string memory_loop(const std::string& body, bool backwards) const;
   std::string resident_loop(const std::string& body, bool first) const;
   std::string group_loop(const std::string& before, const std::string& constant,
                          const std::string& body, const std::string& after) const;
@@ -105,7 +118,8 @@ class Passes {
   std::string late_loads(const std::vector<int>& targets, bool later) const;
   std::set<int> known(bool later) const;
   std::string array(size_t operand) const { return "e." + inputs_[operand].substr(2); }
-  std::string element(size_t operand) const;
+  std::string element(const Inst& leaf) const;
+  std::string value_array(size_t operand) const;
   std::string start() const;
   std::string step() const;
   std::string combine_columns(int inst) const;
@@ -136,7 +150,7 @@ class Passes {
   // The maps below give the kernel's variables for a reduction: accumulators_ its accumulator in
   // registers, kept_ its accumulators in scratch memory, vectors_ the vector that one add() takes,
   // few_ the sum of a few elements.
-  std::map<size_t, std::string> late_loads_;
+  std::map<size_t, std::string> late_loads_, packed_values_;
   std::map<int, std::string> row_loads_, accumulators_, kept_, vectors_, few_;
 };
 

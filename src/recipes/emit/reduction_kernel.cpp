@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/text.h"
 
@@ -21,8 +22,9 @@ std::vector<size_t> room_for_values(const Fused& fused, const Nest& nest, bool r
     if (i.kind != InstKind::leaf || i.level != Level::element || i.integer) continue;
     const auto operand = size_t(i.operand);
     const Operand& o = fused.inputs[operand];
-    const bool fits = resident ? stays(fused, nest, o) && o.dtype == DType::f32
-                               : in_registers(fused, nest, o) && !packed(fused, nest, o);
+    const bool fits =
+        resident ? stays(fused, nest, o) && o.dtype == DType::f32
+                 : in_registers(fused, nest, o) && (nest.reduced_inside || !packed(fused, nest, o));
     if (fits && std::find(list.begin(), list.end(), operand) == list.end()) list.push_back(operand);
   }
   return list;
@@ -34,8 +36,8 @@ PassOptions options(const Task& task, const Fused& fused, const Nest& nest, cons
   auto on = [&](const char* name) { return params.at(name).get<int64_t>() != 0; };
   const bool cached = params.at("cached") == 1, resident = params.at("cached") == 2;
   std::set<size_t> as_is;
-  for (size_t i = 0; cached && i < fused.inputs.size(); ++i)
-    if (packed(fused, nest, fused.inputs[i])) as_is.insert(i);
+  for (size_t i = 0; i < fused.inputs.size(); ++i)
+    if (loads_packed(fused, nest, fused.inputs[i], params)) as_is.insert(i);
   return {
       .column = !nest.reduced_inside,
       .cached = cached,
@@ -44,6 +46,7 @@ PassOptions options(const Task& task, const Fused& fused, const Nest& nest, cons
       .resident = resident,
       .turns = turns_of(params) > 1,
       .clustered = !nest.reduced_inside && params.at("cluster").get<int64_t>() > 1,
+      .unroll = params.at("unroll").get<int64_t>(),
       .packed = std::move(as_is),
       .accuracy = needed_accuracy(task, fused),
       .room = cached || resident ? room_for_values(fused, nest, resident) : std::vector<size_t>{}};
@@ -105,6 +108,21 @@ std::string cluster_range(int words) {
       2 * words);
 }
 
+}  // namespace
+
+bool computes_before_reducing(const Fused& fused) {
+  std::vector<int> later;
+  for (const Inst& i : fused.insts)
+    if (i.kind == InstKind::reduction && i.depth > 1) later.push_back(i.inputs[0]);
+  for (const FusedOutput& output : fused.outputs)
+    if (varies(fused, output.operand)) later.push_back(output.inst);
+  std::vector<size_t> all(fused.inputs.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  return !kept_values(fused, later, all).empty();
+}
+
+namespace {
+
 // Whether the operand differs between rows, or there is only one row.
 bool differs_by_row(const Fused& fused, const Nest& nest, const Operand& operand) {
   return operand.gathered() ||
@@ -129,9 +147,19 @@ bool in_registers(const Fused& fused, const Nest& nest, const Operand& operand) 
 }
 
 bool packed(const Fused& fused, const Nest& nest, const Operand& operand) {
-  return !nest.reduced_inside && in_registers(fused, nest, operand) && !operand.gathered() &&
-         (operand.dtype == DType::f16 || operand.dtype == DType::bf16) &&
-         stride(fused, operand, nest.kept.back()).move == Move::next;
+  const bool half = operand.dtype == DType::f16 || operand.dtype == DType::bf16;
+  if (operand.counts || operand.gathered()) return false;
+  if (!nest.reduced_inside)
+    return half && in_registers(fused, nest, operand) &&
+           stride(fused, operand, nest.kept.back()).move == Move::next;
+  return (half || operand.dtype == DType::boolean) && varies(fused, operand) &&
+         !(nest.in_runs && recipes::one_a_run(fused, nest, operand)) &&
+         stride(fused, operand, nest.reduced.back()).move == Move::next;
+}
+
+bool loads_packed(const Fused& fused, const Nest& nest, const Operand& operand,
+                  const Json& params) {
+  return params.at("cached") != 2 && packed(fused, nest, operand);
 }
 
 int64_t element_bytes(const Fused& fused, const Nest& nest) {
@@ -352,10 +380,12 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
     const Inst& inst = fused_.insts[size_t(leaf)];
     const std::string& name = passes_.input_tensor(size_t(inst.operand));
     const Operand& operand = fused_.inputs[size_t(inst.operand)];
-    const bool as_is = get("cached") == 1 && packed(fused_, nest_, operand);
+    const bool as_is = loads_packed(fused_, nest_, operand, params_);
     elements +=
         as_is ? fmt::format("cutegen::Pack<{}, kVector> {};\n", type_of(operand), name.substr(2))
               : fmt::format("{} {}[kVector];\n", value_type(inst), name.substr(2));
+    if (const std::string kept = passes_.packed_values(size_t(inst.operand)); !kept.empty())
+      elements += fmt::format("float {}[kVector];  // computed by the first pass\n", kept);
     inputs_ += tensors_.indices(operand);
     const std::string load =
         as_is ? fmt::format("cutegen::load_pack({}(_, j), e.{});\n", name, name.substr(2))
@@ -425,13 +455,17 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
   // same time then read neighbouring lines, which DRAM delivers 10% faster than distant lines.
   const bool shared = split() && launch.whole_grid;
   const bool in_cluster = resident() || clustered();
-  t["block"] = shared ? "blockIdx.x / parts" : in_cluster ? "blockIdx.x / kCluster" : "blockIdx.x";
+  // A kernel that goes backwards begins with the rows that the kernel before it read last.
+  const int pass = last ? passes_.depth() + 1 : most_depth;
+  const std::string number =
+      shared && passes_.goes_backwards(pass) ? "(gridDim.x - 1 - blockIdx.x)" : "blockIdx.x";
+  t["block"] = shared ? number + " / parts" : in_cluster ? "blockIdx.x / kCluster" : "blockIdx.x";
   // Threads beyond the last row read the first row, but not if another CTA overwrites it.
   const bool overwrites = std::any_of(
       fused_.outputs.begin(), fused_.outputs.end(),
       [&](const FusedOutput& output) { return in_place(fused_, output.operand.tensor); });
   t["steps"] = overwrites ? "live ? Index(size(along)) : 0" : "size(along)";
-  t["turn"] = shared       ? "  const int64_t part = blockIdx.x % parts;\n"
+  t["turn"] = shared       ? "  const int64_t part = " + number + " % parts;\n"
               : split()    ? "  const int64_t part = 0;\n"
               : in_cluster ? "  const int part = blockIdx.x % kCluster;\n"
                            : "";

@@ -25,9 +25,13 @@ bool stays(const Fused& fused, const Nest& nest, const Operand& operand);
 // differs between rows. Each pass loads operands that do not differ between rows (weights) again,
 // from L1 or L2.
 bool in_registers(const Fused& fused, const Nest& nest, const Operand& operand);
-// Returns whether a column kernel keeps the operand in registers without converting its 16-bit
-// elements.
+// Returns whether a kernel can hold the operand in registers without converting its elements.
 bool packed(const Fused& fused, const Nest& nest, const Operand& operand);
+// Returns whether the kernel's loads leave the conversion of the operand to the passes. Conversions
+// between the loads would delay later loads.
+bool loads_packed(const Fused& fused, const Nest& nest, const Operand& operand, const Json& params);
+// Returns whether later passes need values that the first pass computes from the elements alone.
+bool computes_before_reducing(const Fused& fused);
 // Returns how many bytes of shared memory a resident kernel needs for one element of a row.
 int64_t element_bytes(const Fused& fused, const Nest& nest);
 // Returns how many bytes of shared memory a CTA of a resident kernel needs at the official shape,

@@ -38,6 +38,19 @@ struct ResidentCase {
   }
 };
 
+// The safe parameters of a golden task with other sizes.
+Json safe_of(const std::string& name,
+             const std::vector<std::pair<std::string, std::string>>& changes) {
+  auto text = read_file(golden_folder() / (name + ".json"));
+  if (!text) throw std::runtime_error(text.error().text());
+  for (const auto& [from, to] : changes) *text = replace_all(*text, from, to);
+  const auto json = parse_json(*text, name);
+  if (!json) throw std::runtime_error(json.error().text());
+  const auto task = read_json<Task>(*json);
+  if (!task) throw std::runtime_error(task.error().text());
+  return match_recipe(*task, kHopperArch).safe;
+}
+
 TEST(Resident, LongRowsStayInAClusterOfHopper) {
   const ResidentCase c("softmax_resident", kHopperArch);
   const KernelProgram program = c.program();
@@ -88,6 +101,11 @@ TEST(Registers, KeepRowsThatFitAFewThreads) {
   }));
 }
 
+TEST(Registers, HoldMoreElementsIfTheyHave16Bits) {
+  // A thread keeps 32 elements of a row of 4096.
+  EXPECT_EQ(safe_of("softmax_bf16", {{"[512,", "[16384,"}}).at("width"), 128);
+}
+
 TEST(Registers, DoNotKeepWhatAllRowsShare) {
   ResidentCase c("take_then_norm", kHopperArch);
   auto text = read_file(golden_folder() / "take_then_norm.json");
@@ -100,7 +118,7 @@ TEST(Registers, DoNotKeepWhatAllRowsShare) {
   c.match = match_recipe(c.task, kHopperArch);
   const auto comes_late = [&](int width) {
     const std::string source = c.source({{"cached", 1}, {"width", width}, {"threads", 256}});
-    const size_t weight = source.find("cutegen::load(g_w(_, j), e.w)");
+    const size_t weight = source.find("cutegen::load_pack(g_w(_, j), e.w)");
     EXPECT_NE(weight, std::string::npos) << source;
     return weight > source.find("// Computes the results along the row.");
   };
@@ -156,13 +174,21 @@ TEST(Resident, ColumnsStayInTheRegistersOfACluster) {
   EXPECT_FALSE(c.try_program({{"cluster", 1}}));
 }
 
+// Only a cluster of 16 CTAs could keep columns of 16384 rows.
+TEST(Resident, VeryLongColumnsAreReadTwice) {
+  const Json safe = safe_of("standardise_columns", {{",3000", ",2048"}, {"[8192,", "[16384,"}});
+  EXPECT_EQ(safe.at("cached"), 0);
+  EXPECT_EQ(safe.at("online"), 1);
+  EXPECT_EQ(safe.at("parts"), 16);
+}
+
 TEST(Resident, RegistersKeepColumnsIn16BitsAsTheyAre) {
   const ResidentCase c("channel_rms_half", kHopperArch, MathMode::bf16);
   EXPECT_EQ(c.match.safe.at("vector"), 8);
   EXPECT_THAT(c.source(), HasSubstr("cutegen::Pack<bfloat16_t, kVector> x;"));
   EXPECT_THAT(c.source(), HasSubstr("cutegen::load_pack(g_x(_, j), e.x);"));
   EXPECT_THAT(c.source(), HasSubstr("= cutegen::to_float(e.x.element[v]);"));
-  EXPECT_THAT(c.source({{"cached", 0}}), HasSubstr("float x[kVector];"));
+  EXPECT_THAT(c.source({{"cached", 0}}), HasSubstr("cutegen::load_pack(g_x(_, j), e.x);"));
 }
 
 TEST(Resident, LaterPassesReadElementsThatTheyNeedAsTheyAre) {
@@ -202,6 +228,35 @@ TEST(Resident, ManyRowsOfCtasThatAreAloneGoInTurn) {
   EXPECT_EQ(ResidentCase("group_norm_alone", kHopperArch).match.safe.at("turns"), 4);
   EXPECT_EQ(ResidentCase("softmax_resident", kHopperArch).match.safe.at("turns"),
             1);  // two fit an SM
+}
+
+TEST(Loads, OfSeveralStepsComeBeforeTheirUse) {
+  const std::string source = ResidentCase("sum_all", kHopperArch).source({{"unroll", 4}});
+  EXPECT_THAT(source, HasSubstr("cache[u] = read(j < steps ? j : "));
+  EXPECT_THAT(source, Not(HasSubstr("#pragma unroll kUnroll")));
+}
+
+TEST(Loads, LeaveTheConversionOf16BitElementsToThePasses) {
+  const std::string source = ResidentCase("softmax_bf16", kHopperArch).source();
+  EXPECT_THAT(source, HasSubstr("cutegen::Pack<bfloat16_t, kVector> x;"));
+  EXPECT_THAT(source, HasSubstr("cache[i] = read(j < steps ? j : steps - 1);"));
+}
+
+TEST(Loads, OfLongRowsAreSeveralAtOnceByDefault) {
+  EXPECT_EQ(ResidentCase("frobenius_large", kHopperArch).match.safe.at("unroll"), 4);
+}
+
+TEST(Passes, LaterOnesBeginWhereTheOneBeforeEnded) {
+  const ResidentCase c("softmax_last", kHopperArch);
+  const std::string source = c.source({{"cached", 0}, {"online", 1}, {"unroll", 2}});
+  EXPECT_THAT(source, HasSubstr("for (Index left = own; left > 0; left -= kUnroll)"));
+  EXPECT_THAT(c.source({{"cached", 1}}), Not(HasSubstr("Index left")));
+}
+
+TEST(Passes, OnePassComputesALogSumExp) {
+  const std::string source = ResidentCase("logsumexp", kHopperArch).source({{"online", 1}});
+  EXPECT_THAT(source, HasSubstr(".sum_of_finite_shift()"));
+  EXPECT_THAT(source, Not(HasSubstr("Pass 2")));
 }
 
 TEST(NeededAccuracy, FollowsTheDtypeOfResultsAndTheMode) {

@@ -55,7 +55,7 @@ int Builder::expanded(const Reduction& r, int x, int at) {
   if (op == "logsumexp") {
     int highest = reduce("highest", ReduceKind::max, x);
     // An infinite maximum must not turn into infinity minus infinity.
-    int shift = make("shift", "(cutegen::is_inf({0}) ? 0.0f : {0})", {highest});
+    int shift = make("shift", kFiniteShift, {highest});
     int total =
         sum("total", make("weight", "expf({0})", {make("shifted", "{0} - {1}", {x, shift})}));
     return make("logsumexp", "{0} + {1}", {make("log_total", "logf({0})", {total}), shift});

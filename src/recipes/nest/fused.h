@@ -35,6 +35,8 @@
 
 namespace cutegen::recipes {
 
+// Code of the shift of a logsumexp: the maximum, or 0 if the maximum is infinite.
+inline constexpr const char* kFiniteShift = "(cutegen::is_inf({0}) ? 0.0f : {0})";
 inline constexpr const char* kCount = "count";  // code of the constant "length of the row"
 inline constexpr const char* kPlaces =
     "cutegen.places";  // tensor name of operands that are positions
