@@ -75,6 +75,16 @@ TEST(Implicit, LinesAreLongWhereWritingIsTheBottleneck) {
   EXPECT_EQ(thin.at("slice"), 16);
 }
 
+// tf32 rounds far more coarsely than the fast functions; strict float32 does not.
+TEST(Implicit, ASoftmaxAfterTf32UsesFastFunctions) {
+  auto shipped = ImplicitCase("conv_channel_softmax").program();
+  ASSERT_TRUE(shipped) << shipped.error().text();
+  EXPECT_THAT(shipped->sources.begin()->second, HasSubstr("cutegen::fast_exp("));
+  auto strict = ImplicitCase("conv_channel_softmax", false).program();
+  ASSERT_TRUE(strict) << strict.error().text();
+  EXPECT_THAT(strict->sources.begin()->second, Not(HasSubstr("fast_")));
+}
+
 TEST(Implicit, WorkOfAChannelIsDoneOnceForManyPlaces) {
   auto program = ImplicitCase("conv_thin").program();
   ASSERT_TRUE(program) << program.error().text();
@@ -149,7 +159,7 @@ TEST(Implicit, AReductionOverTheChannelsIsPartOfTheConvolution) {
 }
 
 TEST(Implicit, ASoftmaxReducesTwiceAndWritesAllChannels) {
-  const ImplicitCase c("conv_channel_softmax");
+  const ImplicitCase c("conv_channel_softmax", false);
   auto program = c.program();
   ASSERT_TRUE(program) << program.error().text();
   const std::string& source = program->sources.begin()->second;
