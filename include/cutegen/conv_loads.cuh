@@ -36,7 +36,7 @@ struct ConvShape : ConvLayout<G> {
   static constexpr int kResults = kBlocks * L::kPhases2 * G::kTileN / 2;         // for each thread
   static_assert(kBlocks * kConsumers == kBlocksX * kBlocksY * G::tile(0));
   static_assert(kBlocks % kBlocksX == 0 || kBlocksX % kBlocks == 0, "a consumer has whole rows");
-  static_assert(kResults <= 128 && G::kTileN % G::kSlice == 0 && G::kSlice % 8 == 0);
+  static_assert(kResults <= 128 && (G::kSlice == 0 || G::kTileN % G::kSlice == 0) && G::kSlice % 8 == 0);
   // A consumer warpgroup computes kLines rows of kLine results.
   static constexpr int kLineBlocks = kBlocks < kBlocksX ? kBlocks : kBlocksX;
   static constexpr int kLine = kLineBlocks * kAcross * L::kPhases2;
@@ -70,7 +70,7 @@ struct ConvShape : ConvLayout<G> {
   struct alignas(128) Storage {
     uint4 patch[G::kPatches][kTerms][G::kPlanes][L::kCells];
     float weights[G::kWeights][G::kGroup * kStep];
-    float results[kConsumers][kKept];
+    float results[kConsumers][kKept > 0 ? kKept : 1];
     uint4 raw[kRaw > 0 ? kRaw * kRawCells : 1];
     int place[kCells];                              // a cell's offset in its channel, or -1
     uint8_t inside[G::kAlongX ? kCells : 4];        // mask of elements inside the input

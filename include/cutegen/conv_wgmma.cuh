@@ -27,7 +27,10 @@
 // - kRaw is the number of stages that producers copy in advance to shared memory. If kRaw is 0, the
 //   producers load the input into registers.
 // - kTogether is the number of channels, 2 to 16, whose epilogues overlap.
-// - kSlice is the number of channels that write() moves through shared memory at a time.
+// - kSlice is the number of channels that write() moves through shared memory at a time. If kSlice
+//   is 0, write() takes results from the registers that hold them.
+// - kPairs is true if write() stores two neighbouring results at once. kPairs needs kSlice 0 and an
+//   even number of phases of the last axis. (Each thread holds all phases of a position.)
 // - kRowValues is the number of floats that reduce() keeps for each position, often 0.
 // - kChannelValues is the number of floats that each_channel() keeps for each channel, often 0.
 // - kKernelX and kDilationX are the kernel's size and dilation along the last axis.
@@ -58,7 +61,9 @@
 //   channels at a time: first read() for all of them, then value(), and then store(). The order of
 //   these calls hides latencies if read() does all loads from DRAM and value() does not branch.
 //   write() calls read() and value() also for positions outside the result. Results pass through
-//   shared memory, kSlice channels at a time.
+//   shared memory, kSlice channels at a time. If kSlice is 0, write() calls place(x0, x1, x2, row,
+//   lane), and `channel` is a ConvChannel (conv_result.cuh). `at` must then include `lane`, the first
+//   channel of the thread. If kPairs is true, write() calls store(result, next, channel, at).
 //
 // Example: Conv<G> conv; conv.begin(storage, steps, stages, 1);
 //          if (conv.produces()) {
@@ -81,6 +86,7 @@
 #include <cutegen/conv_input.cuh>
 #include <cutegen/conv_layout.cuh>
 #include <cutegen/conv_loads.cuh>
+#include <cutegen/conv_result.cuh>
 #include <cutegen/reduce.cuh>
 #include <cutegen/tf32.cuh>
 #include <cutegen/vec.cuh>
@@ -288,6 +294,74 @@ struct Conv : ConvShape<G> {
   // Calls store(value(sum, read(channel, at), channel, at), channel, at) for each result.
   template <class P, class R, class V, class F>
   CUTE_DEVICE void write(Storage& storage, P&& place, R&& read, V&& value, F&& store) const {
+    if constexpr (G::kSlice == 0) write_sums(place, read, value, store);
+    else write_staged(storage, place, read, value, store);
+  }
+
+ private:
+  // Writes results from the registers that hold them. A warp's store covers eight neighbouring
+  // positions of four channels.
+  template <class P, class R, class V, class F>
+  CUTE_DEVICE void write_sums(P&& place, R&& read, V&& value, F&& store) const {
+    // The thread writes kNear positions at a time: all phases of positions in one block or two.
+    constexpr int kPhases = L::kPhases2, kPlaces = 2 * S::kBlocks;
+    constexpr int kSteps = kPhases > 2 ? 1 : kPhases == 1 && kPlaces % 4 == 0 ? 4 : 2;
+    constexpr int kNear = kSteps * kPhases;
+    // The number of channels must divide kPart / 2, which is 2, 4 or a multiple of 8.
+    constexpr int kMost = cute::min(kPart / 2, G::kTogether / kNear);
+    constexpr int kChannels = kMost >= 8 ? 8 : kMost >= 4 ? 4 : kMost >= 2 ? 2 : 1;
+    const int thread = threadIdx.x % 128;
+    CUTE_UNROLL
+    for (int first = 0; first < kPlaces; first += kSteps) {
+      decltype(place(0, 0, 0, 0, 0)) at[kNear];
+      CUTE_UNROLL
+      for (int i = 0; i < kNear; ++i)
+        at[i] = near((first + i / kPhases) / 2 * kPhases + i % kPhases, (first + i / kPhases) % 2, place);
+      CUTE_UNROLL
+      for (int pair = 0; pair < kPart / 2; pair += kChannels)
+        finish_near<kNear, kChannels>(
+            [&](int i, int j) {
+              const int place = first + i / kPhases, channel = pair + j;
+              return sums(channel / 2 * 4 + place % 2 * 2 + channel % 2, place / 2 * kPhases + i % kPhases);
+            },
+            [&](int j) { return ConvChannel{thread % 4 * 2, (pair + j) / 2 * 8 + (pair + j) % 2}; }, at,
+            read, value, store);
+    }
+  }
+
+  // Writes kChannels channels of kNear positions, as finish() does for one position.
+  template <int kNear, int kChannels, class T, class C, class A, class R, class V, class F>
+  static CUTE_DEVICE void finish_near(T&& sum, C&& channel, A const& at, R&& read, V&& value, F&& store) {
+    decltype(read(channel(0), at[0])) more[kChannels * kNear];
+    decltype(value(0.0f, more[0], channel(0), at[0])) results[kChannels * kNear];
+    CUTE_UNROLL
+    for (int i = 0; i < kChannels * kNear; ++i) more[i] = read(channel(i / kNear), at[i % kNear]);
+    CUTE_UNROLL
+    for (int i = 0; i < kChannels * kNear; ++i)
+      results[i] = value(sum(i % kNear, i / kNear), more[i], channel(i / kNear), at[i % kNear]);
+    CUTE_UNROLL
+    for (int i = 0; i < kChannels * kNear; i += G::kPairs ? 2 : 1) {
+      if constexpr (G::kPairs) store(results[i], results[i + 1], channel(i / kNear), at[i % kNear]);
+      else store(results[i], channel(i / kNear), at[i % kNear]);
+    }
+  }
+
+  // Returns place() for the position of results 0 and 1 (half 0) or 2 and 3 (half 1) of a thread.
+  // The coordinates of a thread's positions differ by constants.
+  template <class P>
+  static CUTE_DEVICE auto near(int sum, int half, P&& place) {
+    const int thread = threadIdx.x % 128, first = int(threadIdx.x) / 128 * S::kBlocks;
+    const int block = sum / L::kPhases2, phase = sum % L::kPhases2, warp = thread / 32;
+    const int row = first / S::kBlocksX + block / S::kLineBlocks;
+    const int across = first % S::kBlocksX * S::kAcross + (S::kWide ? 16 * warp : 0) + thread % 32 / 4;
+    const int next = block % S::kLineBlocks * S::kAcross + (S::kWide ? 8 * half : 0);
+    return place(row / S::kBlocksY, row % S::kBlocksY * S::kDown + (S::kWide ? 0 : 2 * warp + half),
+                 across * L::kPhases2 + (next * L::kPhases2 + phase), line_place(sum, half, thread),
+                 thread % 4 * 2);
+  }
+
+  template <class P, class R, class V, class F>
+  CUTE_DEVICE void write_staged(Storage& storage, P&& place, R&& read, V&& value, F&& store) const {
     const int consumer = threadIdx.x / 128, thread = threadIdx.x % 128;
     float* shared = storage.results[consumer];
     constexpr int kAcross = S::kAll % 128 == 0 ? 128 : 64;
@@ -322,7 +396,6 @@ struct Conv : ConvShape<G> {
     }
   }
 
- private:
   // Writes kTogether channels of one position: finish() first makes all calls of read(), then of
   // value(), then of store().
   template <int kTogether, class T, class C, class A, class R, class V, class F>

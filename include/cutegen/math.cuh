@@ -66,10 +66,11 @@ CUTEGEN_FN float remainder(float a, float b) {
   return (r != 0.0f && (r < 0.0f) != (b < 0.0f)) ? r + b : r;
 }
 
-// The flushed_ and fast_ functions are for kernels that round results to 16 bits; their relative
-// error is at most 2^-16 if the result is a normal number. If the result would be subnormal,
-// flushed_exp() and flushed_exp2() return zero, but fast_exp() returns the subnormal result,
-// because bfloat16 can represent it: fast_exp() squares exp(x / 2), which is a normal number.
+// The flushed_ and fast_ functions are for kernels that round results to 16 bits or operands to
+// tf32; their relative error is at most 2^-16 if the result is a normal number. If the result would
+// be subnormal, flushed_exp() and flushed_exp2() return zero, but fast_exp() returns the subnormal
+// result, because bfloat16 can represent it: fast_exp() squares exp(x / 2), which is a normal
+// number.
 CUTEGEN_FN float flushed_exp2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -116,6 +117,18 @@ CUTEGEN_FN float fast_silu(float x) {
   const float root = flushed_exp(-0.5f * fabsf(x)), share = x < 0.0f ? root : 1.0f;
   return x * share * (share * fast_reciprocal(fmaf(root, root, 1.0f)));
 }
+// Computes 1 - 2 / (1 + e^2x). Near zero, this difference would lose digits, but x - x^3 / 3 is
+// accurate to 6e-6.
+CUTEGEN_FN float fast_tanh(float x) {
+  const float large = fmaf(-2.0f, fast_reciprocal(1.0f + flushed_exp(2.0f * x)), 1.0f);
+  return fabsf(x) < 0.08f ? fmaf(x * x, x * -0.33333334f, x) : large;
+}
+// Computes tanh(log(1 + e^x)) as tanh_softplus() does. The square of e^(x / 2) may be subnormal.
+CUTEGEN_FN float fast_tanh_softplus(float x) {
+  const float e = fast_exp(fminf(x, 20.0f)), n = e * (e + 2.0f);
+  return n * fast_reciprocal(n + 2.0f);
+}
+CUTEGEN_FN float fast_mish(float x) { return x * fast_tanh_softplus(x); }
 // Uses the identity (1 + tanh(u)) / 2 = sigmoid(2u).
 CUTEGEN_FN float fast_gelu_tanh(float x) {
   return x * fast_sigmoid(1.5957691216057308f * (x + 0.044715f * x * x * x));

@@ -23,6 +23,7 @@ struct {{geometry}} {
   static constexpr int kResident = {{resident}};
   static constexpr int kTogether = {{together}};  // channels whose work after the convolution overlaps
   static constexpr int kSlice = {{slice}};  // channels that pass through shared memory at a time
+  static constexpr bool kPairs = {{pairs}};  // store two neighbouring results at once
   static constexpr int kChannelValues = {{channel_values}};  // floats per channel, for the work after it
   static constexpr int kRowValues = {{row_values}};  // floats per position, from reductions
   static constexpr int kKernelX = KERNEL2{{suffix}}, kDilationX = {{dilation2}};
@@ -138,6 +139,7 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
                               k2 * weight2];
           });
     });
+{{constants}}
     // The offset of a position's first channel in each tensor.
     struct Place {
       bool inside;
@@ -146,7 +148,8 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
     };
     const int left = int(out_of_group) - tile.channels * G::kTileN;  // channels
     const int64_t channel0 = group * out_of_group + tile.channels * G::kTileN;
-    auto place = [&](int x0, int x1, int x2, int row) {
+    auto place = [&](int x0, int x1, int x2, int row, int lane = 0) {
+      const int64_t channel = channel0 + lane;
       const int64_t p0 = y0_of(x0), p1 = y1_of(x1), p2 = y2_of(x2);
       return Place{unsigned(p0) < unsigned(out0) && unsigned(p1) < unsigned(out1) &&
                        unsigned(p2) < unsigned(out2),

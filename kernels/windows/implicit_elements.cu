@@ -4,23 +4,24 @@
 struct Reads {
 {{members}}
 };
-auto read = [&](int c, Place const& at) {
+auto read = [&](auto c, Place const& at) {
   Reads more{};
-  if (c < left && at.inside) {
+  const bool inside = c < left && at.inside;
 {{reads}}
-  }
   return more;
 };
 struct Results {
 {{results}}
 };
-auto value = [&](float window, Reads const& more, int c, {{Place}} const& at) {
+auto value = [&](float window, Reads const& more, auto c, {{Place}} const& at) {
 {{nearest}}
   Results result;
 {{finish}}
   return result;
 };
-conv.write(storage, {{place}}, read, value, [&](Results const& result, int c, Place const& at) {
-  if (c >= left || !at.inside) return;
+auto store = [&](Results const& result, auto c, Place const& at) {
+  const bool inside = c < left && at.inside;
 {{stores}}
-});
+};
+{{pairs}}
+conv.write(storage, {{place}}, read, value, {{store}});

@@ -21,6 +21,9 @@ constexpr std::array kCheaper{
     Cheaper{.exact = kExp, .fast = kFastExp},
     Cheaper{.exact = "cutegen::sigmoid({0})", .fast = "cutegen::fast_sigmoid({0})"},
     Cheaper{.exact = "cutegen::silu({0})", .fast = "cutegen::fast_silu({0})"},
+    Cheaper{.exact = "tanhf({0})", .fast = "cutegen::fast_tanh({0})"},
+    Cheaper{.exact = "cutegen::mish({0})", .fast = "cutegen::fast_mish({0})"},
+    Cheaper{.exact = "cutegen::tanh_softplus({0})", .fast = "cutegen::fast_tanh_softplus({0})"},
     Cheaper{.exact = "cutegen::gelu({0})", .fast = "cutegen::fast_gelu({0})"},
     Cheaper{.exact = "cutegen::gelu_tanh({0})", .fast = "cutegen::fast_gelu_tanh({0})"},
 };
@@ -106,8 +109,11 @@ Accuracy needed_accuracy(const Task& task, const Fused& fused) {
   };
   const bool halves = all(is_half), eighths = all(is_float8);
   const bool rounds = task.math_mode == MathMode::bf16 || task.math_mode == MathMode::fp16;
+  // A convolution in tf32 rounds far more coarsely than the fast functions.
+  const bool tf32 =
+      fused.window && fused.window->wgmma == 1 && fused.window->input.dtype == DType::f32;
   return {.plain_sums = (halves || eighths) && make_nest(fused).length() <= kShortRow,
-          .fast_functions = (halves && rounds) || eighths};
+          .fast_functions = (halves && rounds) || eighths || tf32};
 }
 
 Fused relaxed(const Accuracy& accuracy, Fused fused) {

@@ -118,8 +118,8 @@ class Layout {
   // Floats of a consumer in shared memory: staged results, values of rows and of channels.
   int64_t kept(int64_t line) const {
     const int64_t pitch = channels_ <= 2 ? channels_ : ceil_div(channels_, 4) * 4;
-    return int_param(params_, "slice") * (line + 4) + rows_ * line +
-           int_param(params_, "tile_n") * pitch;
+    return std::max<int64_t>(1, int_param(params_, "slice") * (line + 4) + rows_ * line +
+                                    int_param(params_, "tile_n") * pitch);
   }
   // Stages of weights if all tiles share their weights; otherwise 0.
   int64_t shared_weights() const {
@@ -227,6 +227,27 @@ bool bound_by_writing(const Fused& fused) {
   return depth <= kMostOfWriting && !fused.reduces();
 }
 
+// Whether results should pass through shared memory, because a store of registers would not fill
+// sectors of 32 bytes: eight neighbours have 16 bits, or phases lie between them that no pair
+// covers. Reads of residuals need full sectors, too. The simulator's counts, not measured times,
+// led to this choice. For task 93 of KernelBench's level 2, it predicts 790 us of issue slots if
+// results pass through shared memory, and 647 us if they do not. For task 91, whose rows have odd
+// lengths, stores of registers need 1.9 times as many sectors.
+bool stages_results(const Fused& fused) {
+  const Window& window = fused.window->window;
+  if (window.kind == WindowKind::transposed && window.stride.back() > 1 &&
+      (window.stride.back() != 2 || fused.axes.back().size % 2 != 0))
+    return true;
+  const bool narrow =
+      std::any_of(fused.outputs.begin(), fused.outputs.end(),
+                  [](const FusedOutput& output) { return size_of(output.operand.dtype) < 4; });
+  return narrow || std::any_of(fused.insts.begin(), fused.insts.end(), [&](const Inst& inst) {
+           return inst.kind == InstKind::leaf &&
+                  &inst != &fused.insts[size_t(fused.window->inst)] &&
+                  differs(fused.inputs[size_t(inst.operand)]);
+         });
+}
+
 // Tiles of `blocks` blocks of 64 results: rows of 64, or blocks of 8 x 8.
 void shape_tile(const Fused& fused, int64_t blocks, bool wide, Json& params) {
   const int64_t x = results_along(fused, 2), y = results_along(fused, 1),
@@ -266,13 +287,19 @@ class ImplicitWriter {
     t["compute"] = tail.compute();
     t["channels"] = indent(tail.channels("int(group * tiles_n) + tile.channels"), 4);
     t["passes"] = indent(tail.passes(), 4);
-    t["write"] = indent(write_text(tail), 4);
+    t["write"] = indent(write_text(tail, may_pair()), 4);
     t["together"] = std::to_string(tail.together());
     for (const auto& [word, value] : tail.offsets()) {
       t["offsets"] += ", " + word;
       t["places"] += ",\n                   " + value;
     }
     t["offsets"].erase(0, 2);
+    for (const auto& [word, value] : tail.constants()) {
+      const std::string define = label_("STRIDE_" + word);
+      t["constants"] += fmt::format("constexpr int64_t {} = {};\n", word, define);
+      part.defines[define] = value;
+    }
+    t["constants"] = indent(t["constants"], 4);
     for (const std::string& demand : tail.requirements()) part.requirements.push_back(demand);
     for (const std::string& demand : fixed_sizes(fused_)) part.requirements.push_back(demand);
     Json args = Json::array();
@@ -289,18 +316,25 @@ class ImplicitWriter {
   }
 
   // The epilogue: for each element or, after reductions, for each position.
-  static std::string write_text(Tail& tail) {
+  static std::string write_text(Tail& tail, bool pairs) {
     std::map<std::string, std::string> t;
     t["finish"] = indent(tail.finish(), 2), t["stores"] = indent(tail.stores(), 2);
     if (tail.by_row()) return fragment("kernels/windows/implicit_rows.cu", t);
     if (t["nearest"] = ""; t["finish"].find("nearest") != std::string::npos)
       t["nearest"] =
-          "  const int nearest = min(c, left - 1);  // without a branch: several overlap";
-    t["members"] = indent(tail.members(), 2), t["reads"] = indent(tail.reads(), 4);
+          "  const auto nearest = cutegen::conv_nearest(c, left);  // without a branch: several "
+          "overlap";
+    t["members"] = indent(tail.members(), 2), t["reads"] = indent(tail.reads(), 2);
     t["results"] = indent(tail.results(), 2);
     t["rows"] = tail.placed();
     t["place"] = t["rows"].empty() ? "place" : "placed";
     t["Place"] = t["rows"].empty() ? "Place" : "Placed";
+    t["store"] = "store", t["pairs"] = "";
+    if (pairs) {
+      t["pair_stores"] = indent(tail.pair_stores(), 2);
+      t["pairs"] = fragment("kernels/windows/implicit_pairs.cu", t);
+      t["store"] = "cutegen::ConvStores{store, store_pair}";
+    }
     return fragment("kernels/windows/implicit_elements.cu", t);
   }
 
@@ -325,6 +359,7 @@ class ImplicitWriter {
     t["products"] = std::to_string(leaf_.wgmma);
     t["group"] = std::to_string(layout_.group());
     t["shared"] = std::to_string(layout_.shared());
+    t["pairs"] = may_pair() ? "PAIRS" + t["suffix"] + " == 0" : "false";
     t["dilation0"] = std::to_string(padded(leaf_.window.dilation, 0, 1));
     t["dilation1"] = std::to_string(padded(leaf_.window.dilation, 1, 1));
     t["dilation2"] = std::to_string(padded(leaf_.window.dilation, 2, 1));
@@ -368,6 +403,32 @@ class ImplicitWriter {
     return sum;
   }
 
+  // Whether threads hold pairs of neighbouring results and may store them at once.
+  bool may_pair() const {
+    return int_param(params_, "slice") == 0 && layout_.phases(2) % 2 == 0 &&
+           std::all_of(fused_.outputs.begin(), fused_.outputs.end(),
+                       [&](const FusedOutput& output) {
+                         return output.operand.axes.back() + 1 == int(fused_.axes.size());
+                       });
+  }
+
+  // 0 if pairs of neighbours are aligned in the outputs, as a plan expression.
+  std::string misaligned_pairs() const {
+    std::string sum = fmt::format("({})%2", fused_.axes.back().extent);
+    for (const FusedOutput& output : fused_.outputs) {
+      const Operand& o = output.operand;
+      for (size_t i = 0; i < o.axes.size(); ++i) {
+        const std::string stride = stride_text(fused_, o, i);
+        if (o.axes[i] + 1 < int(fused_.axes.size()))
+          sum += fmt::format("+({})%2", stride);
+        else
+          sum += fmt::format("+max({0},1)-min({0},1)", stride);
+      }
+      sum += fmt::format("+({})%2", start_text(fused_, o));
+    }
+    return sum;
+  }
+
   void plan(ProgramPart& part, const Json& args) const {
     const std::string in = in_of_group_text(fused_), out = out_of_group_text(fused_),
                       groups = groups_text(fused_), batches = size_text(fused_, leaf_.input, 0);
@@ -381,6 +442,7 @@ class ImplicitWriter {
           fmt::format("{} <= {}", kernel(i), padded(leaf_.window.kernel, i, 1)));
     }
     part.defines[label_("MISALIGNED")] = misaligned();
+    if (may_pair()) part.defines[label_("PAIRS")] = misaligned_pairs();
     const int64_t tile_n = int_param(params_, "tile_n");
     // Reductions over the channels need all of them in one tile.
     if (fused_.reduces()) part.requirements.push_back(fmt::format("{} <= {}", out, tile_n));
@@ -479,7 +541,8 @@ Json with_rest(const Fused& fused, Json params) {
     if (int_param(params, "stages") < weights && implicit_legal(fused, fewer)) params = fewer;
   }
   for (int64_t slice : {2, 4})
-    if (Layout(fused, params).staged(8 * slice) <= kMostStaged) offer("slice", 8 * slice);
+    if (int_param(params, "slice") > 0 && Layout(fused, params).staged(8 * slice) <= kMostStaged)
+      offer("slice", 8 * slice);
   return params;
 }
 
@@ -523,7 +586,7 @@ Json implicit_safe(const Fused& fused) {
               {"tile_n", tile_n},
               {"patches", 2},
               {"stages", 4},
-              {"slice", 8},
+              {"slice", stages_results(fused) ? 8 : 0},
               {"resident", 1},
               {"raw", 0}};
   for (const bool lines : {likes_lines(fused), !likes_lines(fused)})
@@ -539,7 +602,7 @@ bool implicit_legal(const Fused& fused, const Json& params) {
   const Layout layout(fused, params);
   const int64_t resident = int_param(params, "resident");
   const int64_t slice = int_param(params, "slice");
-  if (slice < 8 || slice % 8 || int_param(params, "tile_n") % slice) return false;
+  if (slice < 0 || slice % 8 || (slice > 0 && int_param(params, "tile_n") % slice)) return false;
   if (!layout.divides() || layout.results() > kMostResults / resident) return false;
   if (fused.reduces() && int_param(params, "tile_n") < fused.axes[1].size) return false;
   const int64_t planes = int_param(params, "planes");
@@ -579,8 +642,8 @@ std::vector<RecipeParameter> implicit_parameters(const Fused& fused) {
        .legal = {0, 2, 3}},
       {.name = "stages", .meaning = "pipeline stages for weights", .legal = {4, 3, 6}},
       {.name = "slice",
-       .meaning = "output channels that pass through shared memory at a time",
-       .legal = {slice, 8, 16, 32}},
+       .meaning = "output channels that pass through shared memory at a time; 0: none do",
+       .legal = {slice, 0, 8, 16, 32}},
       {.name = "along",
        .meaning = "1: a cell holds filter taps along the last axis, not channels",
        .legal = {0, 1}}};

@@ -72,7 +72,41 @@ TEST(Implicit, LinesAreLongWhereWritingIsTheBottleneck) {
   // Three stages hold all weights, so they stay in shared memory; 18 would not.
   EXPECT_GE(thin.at("stages"), 3);
   EXPECT_EQ(deep.at("stages"), 4);
-  EXPECT_EQ(thin.at("slice"), 16);
+}
+
+TEST(Implicit, ResultsOf32BitsLeaveRegistersDirectly) {
+  const ImplicitCase c("conv_thin");
+  EXPECT_EQ(c.match.safe.at("slice"), 0);
+  auto direct = c.program(), staged = c.program({{"slice", 16}});
+  ASSERT_TRUE(direct) << direct.error().text();
+  ASSERT_TRUE(staged) << staged.error().text();
+  EXPECT_THAT(direct->sources.begin()->second, HasSubstr("kSlice = 0;"));
+  EXPECT_THAT(staged->sources.begin()->second, HasSubstr("kSlice = 16;"));
+}
+
+// Both phases of a position lie in the same thread.
+TEST(Implicit, NeighboursOfATransposedConvolutionAreStoredTogether) {
+  const ImplicitCase c("conv_transposed");
+  EXPECT_GT(c.match.safe.at("slice"), 0);  // rows of 139 results: pairs are not aligned
+  auto direct = c.program({{"slice", 0}}), staged = c.program();
+  ASSERT_TRUE(direct) << direct.error().text();
+  ASSERT_TRUE(staged) << staged.error().text();
+  EXPECT_THAT(direct->sources.begin()->second, HasSubstr("cutegen::store_pair_if(inside, "));
+  EXPECT_TRUE(to_json(direct->plan).at("defines").contains("PAIRS"));
+  EXPECT_THAT(staged->sources.begin()->second, Not(HasSubstr("store_pair")));
+  auto plain = ImplicitCase("conv_thin").program();
+  ASSERT_TRUE(plain) << plain.error().text();
+  EXPECT_THAT(plain->sources.begin()->second, Not(HasSubstr("store_pair")));
+}
+
+// tf32 rounds far more coarsely than the fast functions; strict float32 does not.
+TEST(Implicit, ASoftmaxAfterTf32UsesFastFunctions) {
+  auto shipped = ImplicitCase("conv_channel_softmax").program();
+  ASSERT_TRUE(shipped) << shipped.error().text();
+  EXPECT_THAT(shipped->sources.begin()->second, HasSubstr("cutegen::fast_exp("));
+  auto strict = ImplicitCase("conv_channel_softmax", false).program();
+  ASSERT_TRUE(strict) << strict.error().text();
+  EXPECT_THAT(strict->sources.begin()->second, Not(HasSubstr("fast_")));
 }
 
 TEST(Implicit, WorkOfAChannelIsDoneOnceForManyPlaces) {
@@ -149,7 +183,7 @@ TEST(Implicit, AReductionOverTheChannelsIsPartOfTheConvolution) {
 }
 
 TEST(Implicit, ASoftmaxReducesTwiceAndWritesAllChannels) {
-  const ImplicitCase c("conv_channel_softmax");
+  const ImplicitCase c("conv_channel_softmax", false);
   auto program = c.program();
   ASSERT_TRUE(program) << program.error().text();
   const std::string& source = program->sources.begin()->second;

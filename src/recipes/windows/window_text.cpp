@@ -64,8 +64,8 @@ class Geometry {
 // A Place with the values of its row.
 constexpr const char* kPlaced =
     "struct Placed : Place {\n  Rows rows;\n};\n"
-    "auto placed = [&](int x0, int x1, int x2, int row) {\n"
-    "  const Place at = place(x0, x1, x2, row);\n"
+    "auto placed = [&](int x0, int x1, int x2, int row, int lane = 0) {\n"
+    "  const Place at = place(x0, x1, x2, row, lane);\n"
     "  return Placed{at, rows_at(at)};\n};\n";
 
 // Plain sums: a place has few channels, so errors hardly add up.
@@ -352,8 +352,9 @@ std::string Addresses::element_by_place(const Operand& o, const std::string& wor
     for (size_t i = 0; i < o.axes.size(); ++i) {
       if (o.axes[i] < 0) continue;
       const std::string stride = code_.word(fmt::format("{}_s{}", word, i));
-      numbers_.emplace_back(stride, step_text(o, i));
-      terms.push_back(fmt::format("{} * {}", axis_text(o.axes[i], "channel0"), stride));
+      const bool last = o.axes[i] + 1 == int(fused_.axes.size()) && o.axes[i] > 1;
+      (last ? constants_ : numbers_).emplace_back(stride, step_text(o, i));
+      terms.push_back(fmt::format("{} * {}", axis_text(o.axes[i], "channel"), stride));
       if (o.axes[i] != 1) continue;
       address.channel = code_.word(word + "_bytes");
       numbers_.emplace_back(address.channel, fmt::format("({})*{}", step_text(o, i),
@@ -370,9 +371,9 @@ std::string Addresses::element_by_place(const Operand& o, const std::string& wor
   const Address& address = found_.at(&o);
   if (o.counts) {
     const std::string at = address.offset.empty() ? "0" : "at." + address.offset;
-    return address.channel.empty()
-               ? fmt::format("int64_t({})", at)
-               : fmt::format("int64_t({} + {} * {})", at, channel_of, address.channel);
+    return address.channel.empty() ? fmt::format("int64_t({})", at)
+                                   : fmt::format("int64_t({} + cutegen::conv_step({}) * {})", at,
+                                                 channel_of, address.channel);
   }
   if (address.offset.empty()) return fused_.names.at(o.tensor) + "[0]";
   if (address.channel.empty())
@@ -410,10 +411,11 @@ std::string fragment(const std::string& path, const std::map<std::string, std::s
 
 TailOperands::TailOperands(const Fused& fused, bool by_place)
     : fused_(fused), leaf_(*fused.window), code_(fused), addresses_(fused, code_, by_place) {
-  for (const char* word : {"window",  "n",       "channel", "channel0", "p0",    "p1",     "p2",
-                           "sums",    "pixels",  "at",      "c",        "left",  "more",   "read",
-                           "nearest", "result",  "rows",    "conv",     "Place", "Placed", "placed",
-                           "Rows",    "rows_at", "Reads",   "Results",  "kept"})
+  for (const char* word :
+       {"window", "n",      "channel",    "channel0", "p0",    "p1",      "p2",      "sums",
+        "pixels", "at",     "c",          "left",     "more",  "read",    "nearest", "result",
+        "next",   "store",  "store_pair", "inside",   "lane",  "rows",    "conv",    "Place",
+        "Placed", "placed", "Rows",       "rows_at",  "Reads", "Results", "kept"})
     (void)code_.word(word);
   std::vector<int> results;
   results.reserve(fused.outputs.size());
@@ -538,7 +540,9 @@ std::string Tail::finish() {
                       from = addresses_.element(o, name(o), placed && !early ? "nearest" : "c");
     if (early) {
       members_ += fmt::format("{} {};\n", type, word);
-      reads_ += fmt::format("more.{} = cutegen::convert<{}>({});\n", word, type, from);
+      const std::string element =
+          o.counts ? from : fmt::format("cutegen::load_if(inside, {})", from);
+      reads_ += fmt::format("more.{} = cutegen::convert<{}>({});\n", word, type, element);
       leaves.push_back("more." + word);
     } else {
       loads += fmt::format("const {0} {1} = cutegen::convert<{0}>({2});\n", type, word, from);
@@ -547,12 +551,19 @@ std::string Tail::finish() {
   }
   for (const FusedOutput& output : fused_.outputs) {
     const std::string word = code_.word("r_" + name(output.operand)),
-                      member = placed ? "result." + word : word;
+                      member = placed ? "result." + word : word,
+                      to = addresses_.element(output.operand, name(output.operand), "c");
     (placed ? results_of_place_ : loads) +=
         fmt::format("{} {};\n", value_type(at(output.inst)), word);
-    stores += fmt::format("{} = cutegen::from_float<{}>({});\n",
-                          addresses_.element(output.operand, name(output.operand), "c"),
-                          type_of(output.operand), member);
+    stores += placed
+                  ? fmt::format("cutegen::store_if(inside, {0}, cutegen::from_float<{1}>({2}));\n",
+                                to, type_of(output.operand), member)
+                  : fmt::format("{0} = cutegen::from_float<{1}>({2});\n", to,
+                                type_of(output.operand), member);
+    pair_stores_ += fmt::format(
+        "cutegen::store_pair_if(inside, {0}, cutegen::from_float<{1}>({2}),\n"
+        "                       cutegen::from_float<{1}>(next.{3}));\n",
+        to, type_of(output.operand), member, word);
     results.push_back(member);
   }
   std::string computed = loads + pieces_.call(pieces_.last(), leaves, "at.rows.", results);

@@ -134,6 +134,9 @@ class Addresses {
   // Writes the element of `o` at the position (n, channel, p0, p1, p2) in the kernel's variables.
   std::string element_here(const Operand& o, const std::string& word);
   const Numbers& numbers() const { return numbers_; }
+  // Returns the strides along the last axis. They are nearly always 1, and positions whose distance
+  // is constant share their address arithmetic if the kernel knows the stride.
+  const Numbers& constants() const { return constants_; }
   const Numbers& offsets() const { return offsets_; }
   const std::vector<std::string>& requirements() const { return requirements_; }
 
@@ -151,7 +154,7 @@ class Addresses {
   const Fused& fused_;
   Code& code_;
   bool by_place_;
-  Numbers numbers_, offsets_;
+  Numbers numbers_, constants_, offsets_;
   std::vector<std::string> requirements_;
   std::map<const Operand*, Address> found_;
 };
@@ -183,6 +186,7 @@ class Tail : public TailOperands {
   explicit Tail(const Fused& fused, By by = By::element);
   // Returns the strides that the text of the Tail's functions uses, up to now.
   const Numbers& numbers() const { return addresses_.numbers(); }
+  const Numbers& constants() const { return addresses_.constants(); }
   // Writes the device functions for one element, which compute the operand of each reduction, and
   // the outputs, from the window's result.
   std::string compute() { return pieces_.functions(); }
@@ -206,6 +210,8 @@ class Tail : public TailOperands {
   const std::string& reads() const { return reads_; }
   const std::string& results() const { return results_of_place_; }
   const std::string& stores() const { return stores_; }
+  // Writes the stores of two results, `result` and `next`, at neighbouring positions.
+  const std::string& pair_stores() const { return pair_stores_; }
   // Returns how many results a thread should compute together. More results hide more latency, but
   // each result needs registers for its operands.
   int together() const;
@@ -219,7 +225,7 @@ class Tail : public TailOperands {
 
   By by_;
   Pieces pieces_;
-  std::string members_, reads_, results_of_place_, stores_;
+  std::string members_, reads_, results_of_place_, stores_, pair_stores_;
 };
 
 }  // namespace cutegen::recipes

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channels, addresses and stores for the epilogue of a convolution (conv_wgmma.cuh).
+//
+// Contract: conv_channel() returns the element of a channel. load_if() loads an element, store_if()
+// stores an element, and store_pair_if() stores two neighbours. The address of store_pair_if() must
+// be a multiple of the pair's size. Addresses may lie outside the tensor if nothing is read or
+// stored.
+//
+// Example: cutegen::store_if(inside, cutegen::conv_channel(out, at.at_out, c, bytes), result);
+#pragma once
+
+#include <cute/tensor.hpp>
+#include <cutegen/vec.cuh>
+
+namespace cutegen {
+
+// A channel of the tile if results do not pass through shared memory. `lane` depends on the thread,
+// and offsets of positions include it. `step` is a constant, the same for all threads.
+struct ConvChannel {
+  int lane, step;
+  CUTE_DEVICE operator int() const { return lane + step; }
+  friend CUTE_DEVICE bool operator<(ConvChannel c, int end) { return c.step < end - c.lane; }
+};
+
+// Returns the nearest channel that is less than `end`.
+CUTE_DEVICE int conv_nearest(int c, int end) { return min(c, end - 1); }
+CUTE_DEVICE ConvChannel conv_nearest(ConvChannel c, int end) {
+  return {c.lane, min(c.step, end - 1 - c.lane)};
+}
+
+// Returns the distance of channel c from the channel that the offsets of its position refer to.
+CUTE_DEVICE int conv_step(int c) { return c; }
+CUTE_DEVICE int conv_step(ConvChannel c) { return c.step; }
+
+// Returns the element of channel c at a position whose first channel is at `offset`. The distance
+// between channels is `bytes`, which must be less than 4 GiB.
+template <class T, class C>
+CUTE_DEVICE T& conv_channel(T* data, int64_t offset, C c, int64_t bytes) {
+  using Byte = cute::conditional_t<cute::is_const_v<T>, char const, char>;
+  return *reinterpret_cast<T*>(reinterpret_cast<Byte*>(data + offset) +
+                               int64_t(conv_step(c)) * unsigned(bytes));
+}
+
+// Computes a value here. Otherwise, the compiler would compute it in the branch that needs it, and
+// ptxas would not turn the branch into a predicate.
+template <class T>
+CUTE_DEVICE void conv_pin(T& value) {
+  if constexpr (cute::is_pointer_v<T>) {
+    asm volatile("" : "+l"(value));
+    __builtin_assume(__isGlobal(value));
+  }
+  if constexpr (cute::is_same_v<T, float>) asm volatile("" : "+f"(value));
+}
+
+// Returns an element, or zero if `inside` is false.
+template <class T>
+CUTE_DEVICE T load_if(bool inside, T const& from) {
+  T const* address = &from;
+  conv_pin(address);
+  T value{};
+  if (inside) value = *address;
+  return value;
+}
+template <class T>
+CUTE_DEVICE void store_if(bool inside, T& to, T value) {
+  T* address = &to;
+  conv_pin(address), conv_pin(value);
+  if (inside) *address = value;
+}
+template <class T>
+CUTE_DEVICE void store_pair_if(bool inside, T& to, T first, T second) {
+  auto* address = reinterpret_cast<Pack<T, 2>*>(&to);
+  conv_pin(address), conv_pin(first), conv_pin(second);
+  if (inside) *address = {first, second};
+}
+
+// The functions that store one result and two neighbouring results.
+template <class One, class Two>
+struct ConvStores : One, Two {
+  using One::operator(), Two::operator();
+};
+template <class One, class Two>
+ConvStores(One, Two) -> ConvStores<One, Two>;
+
+}  // namespace cutegen
