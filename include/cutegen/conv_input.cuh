@@ -63,13 +63,4 @@ CUTE_DEVICE Element conv_element(Input x, int term) {
   else return conv_term<Element>(to_float(x), term);
 }
 
-// Returns the element of channel c at the position whose channel 0 is at `offset`. The distance
-// between channels is `bytes`, which must be less than 4 GiB.
-template <class T>
-CUTE_DEVICE T& conv_channel(T* data, int64_t offset, int c, int64_t bytes) {
-  using Byte = cute::conditional_t<cute::is_const_v<T>, char const, char>;
-  return *reinterpret_cast<T*>(reinterpret_cast<Byte*>(data + offset) +
-                               uint64_t(unsigned(c)) * unsigned(bytes));
-}
-
 }  // namespace cutegen

@@ -14,8 +14,9 @@
 // convolution of another tile.
 //
 // - write(tile, place, read, value, store) calls store(value(sum, read(c, at), c, at), c, at) for
-//   each result, as the function of the same name in conv_wgmma.cuh does. The value `at` is
-//   place(row), where `row` counts the positions of all images.
+//   each result, as the function of the same name in conv_wgmma.cuh does. `c` is a ConvChannel
+//   (conv_result.cuh). The value `at` is place(row, lane), where `row` counts the positions of all
+//   images and `lane` is that of the channels.
 // - each_channel() and channel() keep values that depend only on the channel.
 //
 // Example: ConvRows<G> conv; conv.begin(storage);
@@ -32,8 +33,10 @@
 //          }
 #pragma once
 
-#include <cutegen/conv_input.cuh>
+#include <cutegen/conv_result.cuh>
 #include <cutegen/gemm_wgmma.cuh>
+#include <cutegen/tf32.cuh>
+#include <cutegen/vec.cuh>
 
 namespace cutegen {
 
@@ -114,40 +117,32 @@ struct ConvRows : WgmmaGemm<typename G::Element, typename G::Element, typename G
 
   template <class P, class R, class V, class F>
   CUTE_DEVICE void write(TileIndex tile, P&& place, R&& read, V&& value, F&& store) const {
-    const int lane = threadIdx.x % 32, top = tile.m * G::kTileM + threadIdx.x % 128 / 32 * 16 + lane / 4;
+    const int lane = threadIdx.x % 32, channel = lane % 4 * 2;
+    const int top = tile.m * G::kTileM + threadIdx.x % 128 / 32 * 16 + lane / 4;
     CUTE_UNROLL
     for (int line = 0; line < 2 * Gemm::kBlocks; ++line) {  // a thread holds parts of these rows
       const int block = line / 2, half = line % 2;
-      auto const at = place(top + block * 64 + half * 8);
+      auto const at = place(top + block * 64 + half * 8, channel);
       CUTE_UNROLL
       for (int first = 0; first < kColumns; first += 8) {
-        float sums[8];
-        int channels[8];
+        auto const c = [&](int i) { return ConvChannel{channel, (first + i) / 2 * 8 + i % 2}; };
+        decltype(read(c(0), at)) more[8];
+        decltype(value(0.0f, more[0], c(0), at)) finished[8];
+        // The order of these loops hides latencies.
+        CUTE_UNROLL
+        for (int i = 0; i < 8; ++i) more[i] = read(c(i), at);
         CUTE_UNROLL
         for (int i = 0; i < 8; ++i) {
-          sums[i] = this->results[block][first * 2 + i / 2 * 4 + half * 2 + i % 2];
-          channels[i] = (first + i) / 2 * 8 + lane % 4 * 2 + i % 2;
+          const float sum = this->results[block][first * 2 + i / 2 * 4 + half * 2 + i % 2];
+          finished[i] = value(sum, more[i], c(i), at);
         }
-        finish(sums, channels, at, read, value, store);
+        CUTE_UNROLL
+        for (int i = 0; i < 8; ++i) store(finished[i], c(i), at);
       }
     }
   }
 
  private:
-  // Computes and stores eight results of one position. The order of the calls hides latencies.
-  template <class A, class R, class V, class F>
-  static CUTE_DEVICE void finish(float const (&sums)[8], int const (&channels)[8], A const& at,
-                                 R&& read, V&& value, F&& store) {
-    decltype(read(0, at)) more[8];
-    decltype(value(0.0f, more[0], 0, at)) results[8];
-    CUTE_UNROLL
-    for (int i = 0; i < 8; ++i) more[i] = read(channels[i], at);
-    CUTE_UNROLL
-    for (int i = 0; i < 8; ++i) results[i] = value(sums[i], more[i], channels[i], at);
-    CUTE_UNROLL
-    for (int i = 0; i < 8; ++i) store(results[i], channels[i], at);
-  }
-
   static CUTE_DEVICE int consumer() { return threadIdx.x / 128; }
   static CUTE_DEVICE void sync() {
     if (consumer() == 0) asm volatile("bar.sync 1, 128;" ::: "memory");

@@ -24,4 +24,4 @@ auto store = [&](Results const& result, auto c, Place const& at) {
 {{stores}}
 };
 {{pairs}}
-conv.write(storage, {{place}}, read, value, {{store}});
+conv.write({{of}}, {{place}}, read, value, {{store}});

@@ -69,14 +69,15 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, 1)
     const auto tile = cutegen::tile_index(id, tiles_m, tiles_n);
     if (conv.skips(0, steps)) continue;
     conv.multiply(0, steps, storage);
-    // The offset of a position's first channel in each tensor.
+{{constants}}    // The offset of a position's first channel in each tensor.
     struct Place {
       bool inside;
       int64_t {{offsets}};
     };
     const int left = int(out_of_group) - tile.n * G::kTileN;  // channels
     const int64_t channel0 = tile.n * G::kTileN;
-    auto place = [&](int row) {
+    auto place = [&](int row, int lane) {
+      const int64_t channel = channel0 + lane;
       int rest = row;
       const int p2 = rest % int(out2);
       rest /= int(out2);

@@ -287,7 +287,7 @@ class ImplicitWriter {
     t["compute"] = tail.compute();
     t["channels"] = indent(tail.channels("int(group * tiles_n) + tile.channels"), 4);
     t["passes"] = indent(tail.passes(), 4);
-    t["write"] = indent(write_text(tail, may_pair()), 4);
+    t["write"] = indent(write_text(tail, "storage", may_pair()), 4);
     t["together"] = std::to_string(tail.together());
     for (const auto& [word, value] : tail.offsets()) {
       t["offsets"] += ", " + word;
@@ -313,29 +313,6 @@ class ImplicitWriter {
     part.source = fill("kernels/windows/implicit.cu", t);
     plan(part, args);
     return part;
-  }
-
-  // The epilogue: for each element or, after reductions, for each position.
-  static std::string write_text(Tail& tail, bool pairs) {
-    std::map<std::string, std::string> t;
-    t["finish"] = indent(tail.finish(), 2), t["stores"] = indent(tail.stores(), 2);
-    if (tail.by_row()) return fragment("kernels/windows/implicit_rows.cu", t);
-    if (t["nearest"] = ""; t["finish"].find("nearest") != std::string::npos)
-      t["nearest"] =
-          "  const auto nearest = cutegen::conv_nearest(c, left);  // without a branch: several "
-          "overlap";
-    t["members"] = indent(tail.members(), 2), t["reads"] = indent(tail.reads(), 2);
-    t["results"] = indent(tail.results(), 2);
-    t["rows"] = tail.placed();
-    t["place"] = t["rows"].empty() ? "place" : "placed";
-    t["Place"] = t["rows"].empty() ? "Place" : "Placed";
-    t["store"] = "store", t["pairs"] = "";
-    if (pairs) {
-      t["pair_stores"] = indent(tail.pair_stores(), 2);
-      t["pairs"] = fragment("kernels/windows/implicit_pairs.cu", t);
-      t["store"] = "cutegen::ConvStores{store, store_pair}";
-    }
-    return fragment("kernels/windows/implicit_elements.cu", t);
   }
 
  private:

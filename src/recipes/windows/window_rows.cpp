@@ -125,12 +125,17 @@ class RowsWriter {
     auto t = names();
     t["compute"] = tail.compute();
     t["channels"] = indent(tail.channels("tile.n"), 4);
-    t["write"] = indent(write_text(tail), 4);
+    t["write"] = indent(write_text(tail, "tile", false), 4);
     for (const auto& [word, value] : tail.offsets()) {
       t["offsets"] += ", " + word;
       t["places"] += ",\n                   " + value;
     }
     t["offsets"].erase(0, 2);
+    for (const auto& [word, value] : tail.constants()) {
+      const std::string define = label_("STRIDE_" + word);
+      t["constants"] += fmt::format("    constexpr int64_t {} = {};\n", word, define);
+      part.defines[define] = value;
+    }
     Json args = Json::array({{{"map", label_("map_input")}}, {{"map", label_("map_weights")}}});
     t["params"] = tail.declare(args);
     Numbers numbers = tail.numbers();
@@ -196,19 +201,6 @@ class RowsWriter {
   std::string turn_text(const std::map<std::string, std::string>& t) const {
     const std::string text = fill("kernels/windows/rows_turn.cu", t);
     return text.substr(text.find("\n\n") + 1);  // without the template's heading
-  }
-
-  std::string write_text(Tail& tail) const {
-    std::map<std::string, std::string> t;
-    t["finish"] = indent(tail.finish(), 2);
-    t["nearest"] = t["finish"].find("nearest") == std::string::npos
-                       ? ""
-                       : "  const int nearest = min(c, left - 1);  // without a branch: several "
-                         "overlap";
-    t["members"] = indent(tail.members(), 2), t["reads"] = indent(tail.reads(), 4);
-    t["results"] = indent(tail.results(), 2);
-    t["stores"] = indent(tail.stores(), 2);
-    return fragment("kernels/windows/rows_elements.cu", t);
   }
 
   std::string size(size_t axis) const { return size_text(fused_, leaf_.input, axis); }

@@ -590,6 +590,29 @@ std::string Tail::finish_row() {
   return loads + pieces_.call(pieces_.last(), leaves, "", results);
 }
 
+std::string write_text(Tail& tail, const std::string& of, bool pairs) {
+  std::map<std::string, std::string> t;
+  t["finish"] = indent(tail.finish(), 2), t["stores"] = indent(tail.stores(), 2);
+  if (tail.by_row()) return fragment("kernels/windows/implicit_rows.cu", t);
+  if (t["nearest"] = ""; t["finish"].find("nearest") != std::string::npos)
+    t["nearest"] =
+        "  const auto nearest = cutegen::conv_nearest(c, left);  // without a branch: several "
+        "overlap";
+  t["of"] = of;
+  t["members"] = indent(tail.members(), 2), t["reads"] = indent(tail.reads(), 2);
+  t["results"] = indent(tail.results(), 2);
+  t["rows"] = tail.placed();
+  t["place"] = t["rows"].empty() ? "place" : "placed";
+  t["Place"] = t["rows"].empty() ? "Place" : "Placed";
+  t["store"] = "store", t["pairs"] = "";
+  if (pairs) {
+    t["pair_stores"] = indent(tail.pair_stores(), 2);
+    t["pairs"] = fragment("kernels/windows/implicit_pairs.cu", t);
+    t["store"] = "cutegen::ConvStores{store, store_pair}";
+  }
+  return fragment("kernels/windows/implicit_elements.cu", t);
+}
+
 std::string TailOperands::declare(Json& args) const {
   std::vector<std::string> list, seen;
   auto add = [&](const Operand& o, const char* constness) {

@@ -228,4 +228,9 @@ class Tail : public TailOperands {
   std::string members_, reads_, results_of_place_, stores_, pair_stores_;
 };
 
+// Writes the epilogue of a kernel with Tail::By::place: for each element or, after reductions over
+// the channels, for each position. `of` is the first argument of the engine's write(). If `pairs`
+// is true, the text can also store two neighbouring results at once.
+std::string write_text(Tail& tail, const std::string& of, bool pairs);
+
 }  // namespace cutegen::recipes
