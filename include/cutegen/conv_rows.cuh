@@ -15,8 +15,8 @@
 //
 // - write(tile, place, read, value, store) calls store(value(sum, read(c, at), c, at), c, at) for
 //   each result, as the function of the same name in conv_wgmma.cuh does. `c` is a ConvChannel
-//   (conv_result.cuh). The value `at` is place(row, lane), where `row` counts the positions of all
-//   images and `lane` is that of the channels.
+//   (conv_result.cuh). The value `at` is place(row, lane). `row` counts the positions of all images,
+//   and `lane` is c.lane.
 // - each_channel() and channel() keep values that depend only on the channel.
 //
 // Example: ConvRows<G> conv; conv.begin(storage);

@@ -199,8 +199,9 @@ def from_start(calls: list[Call]) -> dict[int, list[int]]:
     found = {}
     for j in arguments:
         values = [c.args[j] if j < len(c.args) else None for c in calls]
-        if len(set(values)) > 1 and all(type(v) is int for v in values):
-            found[j] = [v + c.args[0].shape[dim] if v < 0 else v for v, c in zip(values, calls)]
+        bounds = [v for v in values if type(v) is int]
+        if len(bounds) == len(values) and len(set(bounds)) > 1:
+            found[j] = [v + c.args[0].shape[dim] if v < 0 else v for v, c in zip(bounds, calls)]
     return found
 
 

@@ -101,12 +101,12 @@ class Tables {
       const Json& m = a["map"];
       const Json pixels = m.value("im2col", Json::object());
       const Json none = Json::array(), ones{1, 1, 1, 1, 1};
-      maps_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", a["buffer"].dump(),
-                           m["sizes"].size(), m["type"].dump(), m["swizzle"].dump(),
-                           number_list(m["sizes"], 5), number_list(m["pitches"], 5),
-                           number_list(m["box"], 5), number_list(pixels.value("steps", ones), 5),
-                           pixels.empty() ? 0 : 1, number_list(pixels.value("lower", none), 3),
-                           number_list(pixels.value("upper", none), 3));
+      maps_ += fmt::format(
+          "    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", a["buffer"].dump(),
+          m["sizes"].size(), m["type"].dump(), m["swizzle"].dump(), number_list(m["sizes"], 5),
+          number_list(m["pitches"], 5), number_list(m["box"], 5),
+          number_list(pixels.value("steps", ones), 5), pixels.empty() ? 0 : 1,
+          number_list(pixels.value("lower", none), 3), number_list(pixels.value("upper", none), 3));
       arguments_ += fmt::format("    {{kMap, {}}},\n", maps_count_++);
     } else if (a.contains("buffer")) {
       arguments_ += fmt::format("    {{kPointer, {}}},\n", a["buffer"].dump());

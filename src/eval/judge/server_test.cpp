@@ -228,12 +228,12 @@ TEST_F(Evaluation, AnHonestProgramIsCorrectOnEveryShapeAndFamily) {
     EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
     EXPECT_EQ(v.task_id, opened_->task.id);
     EXPECT_EQ(v.math_mode, "fp32");
-    EXPECT_EQ(v.sets_judged, 22);  // three shapes and two long ones, not the large official one
+    EXPECT_EQ(v.sets_judged, 26);  // three shapes and four long ones, not the large official one
     ASSERT_TRUE(v.timing);
     EXPECT_EQ(v.timing->origin, Origin::modelled);
     EXPECT_GE(v.timing->time_ns, opened_->floor_ns);
     EXPECT_THAT(v.marks, IsEmpty());
-    EXPECT_THAT(server_->progress, Contains("correctness 22/22"));
+    EXPECT_THAT(server_->progress, Contains("correctness 26/26"));
     ASSERT_TRUE(v.audit);
     EXPECT_EQ(v.audit->kernels.size(), 1U);
   }

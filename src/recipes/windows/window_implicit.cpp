@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "base/text.h"
 #include "recipes/graph/reshape.h"
@@ -227,15 +228,29 @@ bool bound_by_writing(const Fused& fused) {
   return depth <= kMostOfWriting && !fused.reduces();
 }
 
-// Whether results should pass through shared memory, because a store of registers would not fill
-// sectors of 32 bytes: eight neighbours have 16 bits, or phases lie between them that no pair
-// covers. Reads of residuals need full sectors, too. The simulator's counts, not measured times,
-// led to this choice. For task 93 of KernelBench's level 2, it predicts 790 us of issue slots if
-// results pass through shared memory, and 647 us if they do not. For task 91, whose rows have odd
-// lengths, stores of registers need 1.9 times as many sectors.
+// Whether the work after the window has functions that take many instructions.
+bool computes_functions(const Fused& fused) {
+  constexpr std::array<std::string_view, 9> kFunctions{
+      "fast_exp", "expf(", "tanh", "gelu", "mish", "sigmoid", "silu", "softplus", "erff("};
+  return std::any_of(fused.insts.begin(), fused.insts.end(), [&](const Inst& inst) {
+    return inst.kind == InstKind::pointwise && inst.level == Level::element &&
+           std::any_of(kFunctions.begin(), kFunctions.end(),
+                       [&](std::string_view f) { return inst.code.find(f) != std::string::npos; });
+  });
+}
+
+// Whether results should pass through shared memory. Stores of registers take fewer instructions,
+// which pays if the work after the convolution takes many. On an H200, GELU after a transposed
+// convolution (task 93 of KernelBench's level 2) takes 1.23 ms with stores of registers and 1.39 ms
+// through shared memory, Mish (task 4) 2.38 and 2.69 ms. But a plain convolution takes 1.5 times as
+// long (level 1, task 63: 7.9 and 5.2 ms), and so does GELU after few multiplications (level 2,
+// task 67). Stores of registers also need full sectors of 32 bytes: eight neighbours of 32 bits, or
+// phases in pairs. So do reads of residuals.
 bool stages_results(const Fused& fused) {
   const Window& window = fused.window->window;
-  if (window.kind == WindowKind::transposed && window.stride.back() > 1 &&
+  const bool transposed = window.kind == WindowKind::transposed;
+  if (!computes_functions(fused) || (!transposed && bound_by_writing(fused))) return true;
+  if (transposed && window.stride.back() > 1 &&
       (window.stride.back() != 2 || fused.axes.back().size % 2 != 0))
     return true;
   const bool narrow =
@@ -266,6 +281,23 @@ void shape_tile(const Fused& fused, int64_t blocks, bool wide, Json& params) {
     const int64_t across = blocks >= 2 && x > 8 ? 2 : 1;
     params["wide"] = 8 * across, params["tall"] = 8 * blocks / across;
   }
+}
+
+// 0 if pairs of neighbours are aligned in the outputs, as a plan expression.
+std::string misaligned_pairs(const Fused& fused) {
+  std::string sum = fmt::format("({})%2", fused.axes.back().extent);
+  for (const FusedOutput& output : fused.outputs) {
+    const Operand& o = output.operand;
+    for (size_t i = 0; i < o.axes.size(); ++i) {
+      const std::string stride = stride_text(fused, o, i);
+      if (o.axes[i] + 1 < int(fused.axes.size()))
+        sum += fmt::format("+({})%2", stride);
+      else
+        sum += fmt::format("+max({0},1)-min({0},1)", stride);
+    }
+    sum += fmt::format("+({})%2", start_text(fused, o));
+  }
+  return sum;
 }
 
 class ImplicitWriter {
@@ -389,23 +421,6 @@ class ImplicitWriter {
                        });
   }
 
-  // 0 if pairs of neighbours are aligned in the outputs, as a plan expression.
-  std::string misaligned_pairs() const {
-    std::string sum = fmt::format("({})%2", fused_.axes.back().extent);
-    for (const FusedOutput& output : fused_.outputs) {
-      const Operand& o = output.operand;
-      for (size_t i = 0; i < o.axes.size(); ++i) {
-        const std::string stride = stride_text(fused_, o, i);
-        if (o.axes[i] + 1 < int(fused_.axes.size()))
-          sum += fmt::format("+({})%2", stride);
-        else
-          sum += fmt::format("+max({0},1)-min({0},1)", stride);
-      }
-      sum += fmt::format("+({})%2", start_text(fused_, o));
-    }
-    return sum;
-  }
-
   void plan(ProgramPart& part, const Json& args) const {
     const std::string in = in_of_group_text(fused_), out = out_of_group_text(fused_),
                       groups = groups_text(fused_), batches = size_text(fused_, leaf_.input, 0);
@@ -419,7 +434,7 @@ class ImplicitWriter {
           fmt::format("{} <= {}", kernel(i), padded(leaf_.window.kernel, i, 1)));
     }
     part.defines[label_("MISALIGNED")] = misaligned();
-    if (may_pair()) part.defines[label_("PAIRS")] = misaligned_pairs();
+    if (may_pair()) part.defines[label_("PAIRS")] = misaligned_pairs(fused_);
     const int64_t tile_n = int_param(params_, "tile_n");
     // Reductions over the channels need all of them in one tile.
     if (fused_.reduces()) part.requirements.push_back(fmt::format("{} <= {}", out, tile_n));

@@ -74,14 +74,16 @@ TEST(Implicit, LinesAreLongWhereWritingIsTheBottleneck) {
   EXPECT_EQ(deep.at("stages"), 4);
 }
 
-TEST(Implicit, ResultsOf32BitsLeaveRegistersDirectly) {
+// Direct stores pay only if the work after the convolution takes many instructions.
+TEST(Implicit, ResultsMayLeaveRegistersDirectly) {
   const ImplicitCase c("conv_thin");
-  EXPECT_EQ(c.match.safe.at("slice"), 0);
-  auto direct = c.program(), staged = c.program({{"slice", 16}});
+  EXPECT_GT(c.match.safe.at("slice"), 0);
+  EXPECT_EQ(ImplicitCase("conv_rows_floats").match.safe.at("slice"), 32) << "it reads a residual";
+  auto direct = c.program({{"slice", 0}}), staged = c.program();
   ASSERT_TRUE(direct) << direct.error().text();
   ASSERT_TRUE(staged) << staged.error().text();
   EXPECT_THAT(direct->sources.begin()->second, HasSubstr("kSlice = 0;"));
-  EXPECT_THAT(staged->sources.begin()->second, HasSubstr("kSlice = 16;"));
+  EXPECT_THAT(staged->sources.begin()->second, Not(HasSubstr("kSlice = 0;")));
 }
 
 // Both phases of a position lie in the same thread.

@@ -106,103 +106,18 @@ int64_t best_tile(const Fused& fused) {
   return best;
 }
 
-class RowsWriter {
+// The launches of the program: sizes, tensor maps and steps, as plan expressions.
+class RowsPlan {
  public:
-  RowsWriter(const Task& task, const Fused& fused, const Json& params, const Label& label)
-      : task_(task),
-        fused_(fused),
+  RowsPlan(const Fused& fused, const Json& params, const Label& label)
+      : fused_(fused),
         label_(label),
         leaf_(*fused.window),
         window_(leaf_.window),
         tile_n_(int_param(params, "rows_n")),
         stages_(stages_of(fused, tile_n_)) {}
 
-  ProgramPart write() {
-    ProgramPart part;
-    part.hopper = true;
-    part.file = label_("kernel") + ".cu";
-    Tail tail(fused_, Tail::By::place);
-    auto t = names();
-    t["compute"] = tail.compute();
-    t["channels"] = indent(tail.channels("tile.n"), 4);
-    t["write"] = indent(write_text(tail, "tile", false), 4);
-    for (const auto& [word, value] : tail.offsets()) {
-      t["offsets"] += ", " + word;
-      t["places"] += ",\n                   " + value;
-    }
-    t["offsets"].erase(0, 2);
-    for (const auto& [word, value] : tail.constants()) {
-      const std::string define = label_("STRIDE_" + word);
-      t["constants"] += fmt::format("    constexpr int64_t {} = {};\n", word, define);
-      part.defines[define] = value;
-    }
-    Json args = Json::array({{{"map", label_("map_input")}}, {{"map", label_("map_weights")}}});
-    t["params"] = tail.declare(args);
-    Numbers numbers = tail.numbers();
-    const Numbers more = geometry(fused_);
-    numbers.insert(numbers.end(), more.begin(), more.end());
-    t["sizes"] = add_numbers(args, numbers) + size_declarations(fused_);
-    add_sizes(args, fused_);
-    t["turn_kernel"] = turn_text(t);
-    part.source = fill("kernels/windows/rows.cu", t);
-    for (const std::string& demand : tail.requirements()) part.requirements.push_back(demand);
-    for (const std::string& demand : fixed_sizes(fused_)) part.requirements.push_back(demand);
-    symbols(part);
-    maps(part);
-    steps(part, args);
-    return part;
-  }
-
- private:
-  std::map<std::string, std::string> names() const {
-    std::map<std::string, std::string> t;
-    t["title"] = title(task_, fused_);
-    t["name"] = label_("window"), t["pack"] = label_("pack"), t["turn"] = label_("turn");
-    t["geometry"] = label_("Geometry"), t["engine"] = label_("Engine");
-    t["input"] = fused_.names.at(leaf_.input.tensor), t["input_type"] = type_of(leaf_.input);
-    t["weight"] = fused_.names.at(leaf_.weight.tensor), t["weight_type"] = type_of(leaf_.weight);
-    t["packed_type"] = type_of(leaf_.input);
-    t["element"] = halves(fused_) ? type_of(leaf_.input) : "tfloat32_t";
-    t["tile_n"] = std::to_string(tile_n_), t["stages"] = std::to_string(stages_);
-    t["rank"] = std::to_string(window_.rank());
-    t["channel_values"] = std::to_string(channel_values(fused_).size());
-    t["shared"] = std::to_string(shared_of(fused_, tile_n_, stages_));
-    t["vector"] = label_("VECTOR");
-    for (size_t i = 0; i < 3; ++i) {
-      const std::string axis = std::to_string(i);
-      t["stride" + axis] = std::to_string(padded(window_.stride, i, 1));
-      t["padding" + axis] = std::to_string(padded(window_.padding, i, 0));
-      t["dilation" + axis] = std::to_string(padded(window_.dilation, i, 1));
-    }
-    t["maps"] = map_constants();
-    return t;
-  }
-
-  // cutegen::tma_spec: version, rank, box[5], mode[5], bits of an element, swizzle of 128 bytes.
-  std::string map_constants() const {
-    std::string modes, boxes;
-    for (size_t i = 0; i < 5; ++i) {
-      modes += fmt::format("{}, ", i < window_.rank() + 2 ? i : 0);
-      boxes += fmt::format("{}, ", i == 0                   ? depth_of(fused_)
-                                   : i == 1                 ? kTileRows
-                                   : i < window_.rank() + 2 ? 1
-                                                            : 0);
-    }
-    const int64_t bits = 8 * int64_t(size_of(leaf_.input.dtype));
-    const std::string suffix = label_.number.empty() ? "" : "_" + label_.number;
-    return fmt::format(
-        "extern \"C\" __device__ const unsigned cg_map_input{0}[15] = {{1, {1}, {2}{3}{4}, 3, "
-        "4}};\n"
-        "extern \"C\" __device__ const unsigned cg_map_weights{0}[15] = "
-        "{{1, 2, {5}, {6}, 0, 0, 0, 0, 1, 0, 0, 0, {4}, 3, 4}};\n",
-        suffix, window_.rank() + 2, boxes, modes, bits, depth_of(fused_), tile_n_);
-  }
-
-  std::string turn_text(const std::map<std::string, std::string>& t) const {
-    const std::string text = fill("kernels/windows/rows_turn.cu", t);
-    return text.substr(text.find("\n\n") + 1);  // without the template's heading
-  }
-
+ protected:
   std::string size(size_t axis) const { return size_text(fused_, leaf_.input, axis); }
   std::string step(size_t axis) const { return stride_text(fused_, leaf_.input, axis); }
 
@@ -345,12 +260,105 @@ class RowsWriter {
                           {"args", args}});
   }
 
-  const Task& task_;
   const Fused& fused_;
   const Label& label_;
   const WindowLeaf& leaf_;
   const Window& window_;
   int64_t tile_n_, stages_;
+};
+
+class RowsWriter : RowsPlan {
+ public:
+  RowsWriter(const Task& task, const Fused& fused, const Json& params, const Label& label)
+      : RowsPlan(fused, params, label), task_(task) {}
+
+  ProgramPart write() {
+    ProgramPart part;
+    part.hopper = true;
+    part.file = label_("kernel") + ".cu";
+    Tail tail(fused_, Tail::By::place);
+    auto t = names();
+    t["compute"] = tail.compute();
+    t["channels"] = indent(tail.channels("tile.n"), 4);
+    t["write"] = indent(write_text(tail, "tile", false), 4);
+    for (const auto& [word, value] : tail.offsets()) {
+      t["offsets"] += ", " + word;
+      t["places"] += ",\n                   " + value;
+    }
+    t["offsets"].erase(0, 2);
+    for (const auto& [word, value] : tail.constants()) {
+      const std::string define = label_("STRIDE_" + word);
+      t["constants"] += fmt::format("    constexpr int64_t {} = {};\n", word, define);
+      part.defines[define] = value;
+    }
+    Json args = Json::array({{{"map", label_("map_input")}}, {{"map", label_("map_weights")}}});
+    t["params"] = tail.declare(args);
+    Numbers numbers = tail.numbers();
+    const Numbers more = geometry(fused_);
+    numbers.insert(numbers.end(), more.begin(), more.end());
+    t["sizes"] = add_numbers(args, numbers) + size_declarations(fused_);
+    add_sizes(args, fused_);
+    t["turn_kernel"] = turn_text(t);
+    part.source = fill("kernels/windows/rows.cu", t);
+    for (const std::string& demand : tail.requirements()) part.requirements.push_back(demand);
+    for (const std::string& demand : fixed_sizes(fused_)) part.requirements.push_back(demand);
+    symbols(part);
+    maps(part);
+    steps(part, args);
+    return part;
+  }
+
+ private:
+  std::map<std::string, std::string> names() const {
+    std::map<std::string, std::string> t;
+    t["title"] = title(task_, fused_);
+    t["name"] = label_("window"), t["pack"] = label_("pack"), t["turn"] = label_("turn");
+    t["geometry"] = label_("Geometry"), t["engine"] = label_("Engine");
+    t["input"] = fused_.names.at(leaf_.input.tensor), t["input_type"] = type_of(leaf_.input);
+    t["weight"] = fused_.names.at(leaf_.weight.tensor), t["weight_type"] = type_of(leaf_.weight);
+    t["packed_type"] = type_of(leaf_.input);
+    t["element"] = halves(fused_) ? type_of(leaf_.input) : "tfloat32_t";
+    t["tile_n"] = std::to_string(tile_n_), t["stages"] = std::to_string(stages_);
+    t["rank"] = std::to_string(window_.rank());
+    t["channel_values"] = std::to_string(channel_values(fused_).size());
+    t["shared"] = std::to_string(shared_of(fused_, tile_n_, stages_));
+    t["vector"] = label_("VECTOR");
+    for (size_t i = 0; i < 3; ++i) {
+      const std::string axis = std::to_string(i);
+      t["stride" + axis] = std::to_string(padded(window_.stride, i, 1));
+      t["padding" + axis] = std::to_string(padded(window_.padding, i, 0));
+      t["dilation" + axis] = std::to_string(padded(window_.dilation, i, 1));
+    }
+    t["maps"] = map_constants();
+    return t;
+  }
+
+  // cutegen::tma_spec: version, rank, box[5], mode[5], bits of an element, swizzle of 128 bytes.
+  std::string map_constants() const {
+    std::string modes, boxes;
+    for (size_t i = 0; i < 5; ++i) {
+      modes += fmt::format("{}, ", i < window_.rank() + 2 ? i : 0);
+      boxes += fmt::format("{}, ", i == 0                   ? depth_of(fused_)
+                                   : i == 1                 ? kTileRows
+                                   : i < window_.rank() + 2 ? 1
+                                                            : 0);
+    }
+    const int64_t bits = 8 * int64_t(size_of(leaf_.input.dtype));
+    const std::string suffix = label_.number.empty() ? "" : "_" + label_.number;
+    return fmt::format(
+        "extern \"C\" __device__ const unsigned cg_map_input{0}[15] = {{1, {1}, {2}{3}{4}, 3, "
+        "4}};\n"
+        "extern \"C\" __device__ const unsigned cg_map_weights{0}[15] = "
+        "{{1, 2, {5}, {6}, 0, 0, 0, 0, 1, 0, 0, 0, {4}, 3, 4}};\n",
+        suffix, window_.rank() + 2, boxes, modes, bits, depth_of(fused_), tile_n_);
+  }
+
+  std::string turn_text(const std::map<std::string, std::string>& t) const {
+    const std::string text = fill("kernels/windows/rows_turn.cu", t);
+    return text.substr(text.find("\n\n") + 1);  // without the template's heading
+  }
+
+  const Task& task_;
 };
 
 }  // namespace
