@@ -233,7 +233,7 @@ bool computes_functions(const Fused& fused) {
   constexpr std::array<std::string_view, 9> kFunctions{
       "fast_exp", "expf(", "tanh", "gelu", "mish", "sigmoid", "silu", "softplus", "erff("};
   return std::any_of(fused.insts.begin(), fused.insts.end(), [&](const Inst& inst) {
-    return inst.kind == InstKind::pointwise && inst.level == Level::element &&
+    return inst.kind == InstKind::pointwise &&
            std::any_of(kFunctions.begin(), kFunctions.end(),
                        [&](std::string_view f) { return inst.code.find(f) != std::string::npos; });
   });
