@@ -304,7 +304,8 @@ std::string Passes::loop(const std::string& body, const std::string& late, int p
         "    {}Elements& e = cache[i];\n{}\n  }}\n{}}}\n",
         start(), step(), (first && !values_.empty()) || !late.empty() ? "" : "const ",
         indent(late + body, 4), after);
-  return memory_loop(body, goes_backwards(pass == 0 ? depth() + 1 : pass));
+  return "{\n" + indent(memory_loop(body, goes_backwards(pass == 0 ? depth() + 1 : pass)), 2) +
+         "\n}\n";
 }
 
 // Writes the loop if each pass reads the elements from memory. The compiler does not move loads
@@ -317,39 +318,40 @@ std::string Passes::memory_loop(const std::string& body, bool backwards) const {
         "for (Index j = {}; j < steps; j += {}) {{\n"
         "  const Elements e = read(j);\n{}\n}}\n",
         start(), step(), indent(body, 2));
-  std::string head, at, inside;
-  if (backwards) {
-    head = fmt::format(
-        "const Index own = {0} < steps ? (steps - {0} - 1) / {1} + 1 : 0;  // steps of this "
-        "thread\n"
-        "for (Index left = own; left > 0; left -= kUnroll) {{\n",
-        start(), step());
-    at = fmt::format("{} + (left - 1 - u) * {}", start(), step());
-    inside = "u < left";
-  } else {
-    head = fmt::format("for (Index from = {0}; from < steps; from += kUnroll * {1}) {{\n", start(),
-                       step());
-    at = fmt::format("from + u * {}", step());
-    inside = "j < steps";
-  }
+  const std::string at = backwards ? fmt::format("{} + (left - 1 - u) * {}", start(), step())
+                                   : fmt::format("from + u * {}", step());
+  // A group of kUnroll steps. The loads have no branches, so all are in flight together.
+  const auto group = [&](const std::string& inside) {
+    return fmt::format(
+        "  Elements cache[kUnroll];\n"
+        "  CUTE_UNROLL\n"
+        "  for (int u = 0; u < kUnroll; ++u) {{\n"
+        "    const Index j = {0};\n"
+        "    cache[u] = read({1});\n"
+        "  }}\n"
+        "  CUTE_UNROLL\n"
+        "  for (int u = 0; u < kUnroll; ++u) {{\n"
+        "    const Index j = {0};\n"
+        "    {2}{{\n"
+        "      const Elements& e = cache[u];\n{3}\n"
+        "    }}\n"
+        "  }}\n"
+        "}}\n",
+        at, inside.empty() ? "j" : fmt::format("{} ? j : {}", inside, start()),
+        inside.empty() ? "" : fmt::format("if ({}) ", inside), indent(body, 6));
+  };
+  if (backwards)
+    return fmt::format(
+        "// From the last step, which L2 still holds.\n"
+        "Index left = {0} < steps ? (steps - {0} - 1) / {1} + 1 : 0;  // steps of this thread\n"
+        "for (; left >= kUnroll; left -= kUnroll) {{\n{2}"
+        "if (left > 0) {{\n{3}",
+        start(), step(), group(""), group("u < left"));
   return fmt::format(
-      "{0}"
-      "  Elements cache[kUnroll];\n"
-      "  CUTE_UNROLL\n"
-      "  for (int u = 0; u < kUnroll; ++u) {{\n"
-      "    const Index j = {1};\n"
-      "    cache[u] = read({2} ? j : {4});  // no branches, so all loads are in flight together\n"
-      "  }}\n"
-      "  CUTE_UNROLL\n"
-      "  for (int u = 0; u < kUnroll; ++u) {{\n"
-      "    const Index j = {1};\n"
-      "    if ({2}) {{\n"
-      "      const Elements& e = cache[u];\n{3}\n"
-      "    }}\n"
-      "  }}\n"
-      "}}\n",
-      (backwards ? "// From the last step, which L2 still holds.\n" : "") + head, at, inside,
-      indent(body, 6), start());
+      "Index from = {0};\n"
+      "for (; from + (kUnroll - 1) * {1} < steps; from += kUnroll * {1}) {{\n{2}"
+      "if (from < steps) {{\n{3}",
+      start(), step(), group(""), group("j < steps"));
 }
 
 // Whether pass `pass` goes from the end of the row to its start.

@@ -255,10 +255,7 @@ std::optional<Json> stream_rows(const Fused& fused, const Nest& nest, Json param
   if (!nest.reduced_inside || !joint || joint->moments || fused.max_depth() > 2 ||
       has_element_output(fused) || params["parts"] != 1)
     return std::nullopt;
-  // Single elements of 16 bits load slowly, so the row had better stay in shared memory. On an
-  // H200, cross entropy of 50257 classes takes 207 us this way, 319 us in a single pass.
   const auto vector = params["vector"].get<int64_t>();
-  if (vector * element_bytes(fused, nest) < 4) return std::nullopt;
   const int64_t width = streaming_width(nest, vector);
   params["online"] = 1;
   params["width"] = width;
