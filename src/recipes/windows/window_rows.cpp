@@ -72,7 +72,7 @@ int64_t stages_of(const Fused& fused, int64_t tile_n) {
   return stages;
 }
 
-// Estimates in seconds. Rates are those of an H200, in products per second.
+// Estimates in seconds. The rates, in products per second, are rough values for an H200.
 double rows_seconds(const Fused& fused, int64_t tile_n) {
   const WindowLeaf& leaf = *fused.window;
   const int64_t steps =
@@ -210,7 +210,7 @@ class RowsPlan {
                           {"strides", {"1", label_("depth")}}}}};
   }
 
-  // The numbers that a small kernel takes, out of those of the geometry.
+  // Chooses the numbers of the geometry that a small kernel takes.
   Json arguments(const std::vector<std::string>& words) const {
     Json args = Json::array();
     for (const std::string& wanted : words)
