@@ -272,13 +272,13 @@ struct WgmmaGemm {
   CUTE_DEVICE void load(cute::TmaDescriptor const& a, ColumnMaps<Groups> const& b, int batch_a,
                         TileIndex tile, int first, int last, Storage& storage) {
     static_assert(Tma);
-    if (threadIdx.x == kFirstProducer) load_by_map(a, b, batch_a, tile, first, last, storage);
+    load_by_map(a, b, batch_a, tile, first, last, storage);
   }
   // Loads the tiles [first, last) along k by copy(a, b, full, step), which starts bulk copies of
   // both whole tiles that signal the barrier `full`.
   template <class Copy>
   CUTE_DEVICE void load_by(int first, int last, Storage& storage, Copy&& copy) {
-    static_assert(Tma && Cluster == 1);
+    static_assert(Tma);
     if (threadIdx.x != kFirstProducer) return;
     for (int step = first; step < last; ++step, advance()) {
       cute::wait_barrier(storage.empty[stage_], phase_ ^ 1);
@@ -402,18 +402,14 @@ struct WgmmaGemm {
                                int batch_a, TileIndex tile, int first, int last,
                                Storage& storage) {
     const int rank = kCluster > 1 ? int(cute::block_rank_in_cluster()) : 0;
-    for (int step = first; step < last; ++step, advance()) {
-      const int stage = stage_;
-      cute::wait_barrier(storage.empty[stage], phase_ ^ 1);
-      cute::set_barrier_transaction_bytes(storage.full[stage], kTileBytes);
-      load<TileA, TileM, 1, DepthA>(a, storage.a[stage], storage.full[stage], 0, step,
-                                    tile.m * TileM, batch_a);
+    load_by(first, last, storage, [&](Element* to_a, Element* to_b, uint64_t& full, int step) {
+      load<TileA, TileM, 1, DepthA>(a, to_a, full, 0, step, tile.m * TileM, batch_a);
       CUTE_UNROLL
       for (int g = 0; g < Groups; ++g)
-        load<TileB, kGroupN, kCluster, DepthB>(
-            *b.map[g], storage.b[stage] + g * kGroupN * TileB::kLine, storage.full[stage], rank,
-            step, b.first[g] + tile.n * kGroupN, b.batch[g]);
-    }
+        load<TileB, kGroupN, kCluster, DepthB>(*b.map[g], to_b + g * kGroupN * TileB::kLine, full,
+                                               rank, step, b.first[g] + tile.n * kGroupN,
+                                               b.batch[g]);
+    });
   }
 
   // Divides Rows rows, which begin at row `top`, into Parts parts and loads part number `part`. If
