@@ -9,6 +9,11 @@
 // weights beyond the input channels are zero. turn_positions() and pack_steps() write these layouts.
 // Sums are floats. There are one to three axes, kSpatial; missing first axes have size 1.
 //
+// For a convolution of floats in tf32, Element may be half_t: both types have 11 significant bits,
+// and the tensor cores multiply half_t twice as fast. half_t has a narrower range, so the kernels
+// that write the layouts also find out whether half_t is as accurate as tf32 (fits_halves()). If
+// not, the program uses tfloat32_t.
+//
 // As many CTAs as the GPU holds compute tiles of kTileM positions and kTileN output channels. Two
 // consumer warpgroups take turns: while one multiplies a tile, the other does the work after the
 // convolution of another tile.
@@ -51,6 +56,7 @@ struct ConvWindow {
 template <class G>
 struct ConvRows : WgmmaGemm<typename G::Element, typename G::Element, typename G::Element, G::kTileM,
                             G::kTileN, G::kStages, 8, 8, true, true, true, 1, 1, true> {
+  using Geometry = G;
   using Element = typename G::Element;
   using Gemm = WgmmaGemm<Element, Element, Element, G::kTileM, G::kTileN, G::kStages, 8, 8, true,
                          true, true, 1, 1, true>;
@@ -152,21 +158,44 @@ struct ConvRows : WgmmaGemm<typename G::Element, typename G::Element, typename G
   int kept_tile_ = -1;
 };
 
-// Rounds a value to the type that the tensor cores multiply.
+// Rounds a value to the type that the tensor cores multiply. No value except zero becomes zero in
+// half_t, so that fits_halves() sees every other value.
 template <class Element>
 CUTE_DEVICE Element conv_operand(float x) {
   if constexpr (sizeof(Element) == 4)
     return Element::bitcast(__float_as_uint(tf32_nearest(x)));
-  else return Element(x);
+  const Element rounded(x);
+  if constexpr (cute::is_same_v<Element, cutlass::half_t>)
+    if (rounded == Element(0) && x != 0) return Element(copysignf(0x1p-24f, x));
+  return rounded;
+}
+
+// Returns the bits of the magnitude of a half_t. They have the order of the magnitudes.
+CUTE_DEVICE unsigned half_magnitude(cutlass::half_t x) { return x.raw() & 0x7fffu; }
+
+// Returns whether half_t is as accurate as tf32 for a group of operands of one sum. `largest` is
+// half_magnitude() of the largest operand. Below 2^-14, half_t rounds to multiples of 2^-24. Tf32
+// rounds an operand of size 2^-10 to multiples of 2^-20.
+CUTE_DEVICE bool fits_halves(unsigned largest) {
+  constexpr unsigned kLeast = (15 - 10) << 10, kMost = (15 + 15) << 10;  // 2^-10 and 2^15
+  return largest == 0 || (largest >= kLeast && largest <= kMost);
+}
+
+// Returns whether a flag is set, in each thread of the CTA.
+CUTE_DEVICE bool any_flag(int const* flags, int64_t count) {
+  bool set = false;
+  for (int64_t i = threadIdx.x; i < count; i += blockDim.x) set |= flags[i] != 0;
+  return __syncthreads_or(set);
 }
 
 // Copies positions [first, first + 64) and channels [channel, channel + 64) of an image to the
 // layout (position, channel). The result has `pitch` channels, a multiple of 8. at(position)
 // returns a position's offset. A CTA of 256 threads calls turn_positions() with `shared`, an array
-// of 64 * 65 elements. With Vector above 1, positions are contiguous, and each address is a
-// multiple of Vector elements.
-template <class Element, int Vector, class T, class A>
-CUTE_DEVICE void turn_positions(T const* from, int64_t channel_stride, int positions, int channels,
+// of 64 * 66 elements. With Vector above 1, positions are contiguous, and each address is a
+// multiple of Vector elements. If Watched is true, Element is half_t, and the function returns
+// whether fits_halves() is true for the 64 channels of each position that the thread writes.
+template <class Element, int Vector, bool Watched, class T, class A>
+CUTE_DEVICE bool turn_positions(T const* from, int64_t channel_stride, int positions, int channels,
                                 int first, int channel, A&& at, Element* to, int pitch,
                                 Element* shared) {
   constexpr int kPitch = sizeof(Element) == 4 ? 65 : 66;
@@ -189,16 +218,27 @@ CUTE_DEVICE void turn_positions(T const* from, int64_t channel_stride, int posit
   }
   __syncthreads();
   constexpr int kWidth = 16 / sizeof(Element);
+  bool fits = true;
   CUTE_UNROLL
   for (int i = 0; i < 64 * 64 / 256 / kWidth; ++i) {
     const int index = i * 256 + threadIdx.x, c = index % (64 / kWidth) * kWidth,
               p = index / (64 / kWidth);
-    if (first + p >= positions || channel + c >= pitch) continue;
     Pack<Element, kWidth> pack;
     CUTE_UNROLL
     for (int v = 0; v < kWidth; ++v) pack.element[v] = shared[p * kPitch + c + v];
-    *reinterpret_cast<Pack<Element, kWidth>*>(to + int64_t(first + p) * pitch + channel + c) = pack;
+    if constexpr (Watched) {
+      unsigned largest = 0;
+      CUTE_UNROLL
+      for (int v = 0; v < kWidth; ++v) largest = max(largest, half_magnitude(pack.element[v]));
+      CUTE_UNROLL
+      for (int lanes = 1; lanes < 64 / kWidth; lanes *= 2)
+        largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
+      fits &= fits_halves(largest);
+    }
+    if (first + p < positions && channel + c < pitch)
+      *reinterpret_cast<Pack<Element, kWidth>*>(to + int64_t(first + p) * pitch + channel + c) = pack;
   }
+  return fits;
 }
 
 // Returns element `index` of the packed weights of steps that are `depth` channels deep.
@@ -215,6 +255,26 @@ CUTE_DEVICE Element pack_steps(ConvWindow const& window, int64_t index, int dept
   const int k0 = int(rest % window.kernel[0]);
   return conv_operand<Element>(in < channels ? to_float(weight(rest / window.kernel[0], in, k0, k1, k2))
                                              : 0.0f);
+}
+
+// Writes the packed weights, with all CTAs of a launch. If Watched is true, Engine::Element is
+// half_t, and the function returns whether fits_halves() is true for the weights of each warp. A
+// warp has 32 input channels of a filter tap.
+template <class Engine, bool Watched, class F>
+CUTE_DEVICE bool pack_weights(int const (&kernel)[3], int in_channels, int64_t out_channels,
+                              F&& weight, void* packed) {
+  using Element = typename Engine::Element;
+  const ConvWindow window{{}, {kernel[0], kernel[1], kernel[2]}, {}, {}, {},
+                          cute::ceil_div(in_channels, Engine::kDepth)};
+  const int64_t all = out_channels * window.steps() * Engine::kDepth;
+  bool fits = true;
+  for (int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x; i < all;
+       i += int64_t(blockDim.x) * gridDim.x) {
+    const Element x = pack_steps<Element>(window, i, Engine::kDepth, in_channels, weight);
+    static_cast<Element*>(packed)[i] = x;
+    if constexpr (Watched) fits &= fits_halves(__reduce_max_sync(0xffffffffu, half_magnitude(x)));
+  }
+  return fits;
 }
 
 }  // namespace cutegen

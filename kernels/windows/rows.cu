@@ -11,14 +11,7 @@
 
 using namespace cute;
 
-struct {{geometry}} {
-  using Element = {{element}};
-  static constexpr int kTileM = 128, kTileN = {{tile_n}}, kStages = {{stages}}, kSpatial = {{rank}};
-  static constexpr int kChannelValues = {{channel_values}};  // floats per channel, for the work after it
-};
-using {{engine}} = cutegen::ConvRows<{{geometry}}>;
-static_assert(sizeof({{engine}}::Storage) <= {{shared}});
-
+{{geometries}}
 // What the plan's tensor maps load: lines of 128 bytes.
 {{maps}}
 // Does the work after the convolution for one element, in float32.
@@ -26,68 +19,66 @@ static_assert(sizeof({{engine}}::Storage) <= {{shared}});
 
 // Reorders the weights, and rounds them to the type that the tensor cores multiply.
 extern "C" __global__ void __launch_bounds__(256)
-{{pack}}(const {{weight_type}}* __restrict__ {{weight}}, {{packed_type}}* __restrict__ packed,
+{{pack}}(const {{weight_type}}* __restrict__ {{weight}}, {{packed_type}}* __restrict__ packed,{{pack_params}}
          int64_t in_of_group, int64_t out_of_group, int64_t kernel0, int64_t kernel1, int64_t kernel2,
          int64_t weight_o, int64_t weight_i, int64_t weight0, int64_t weight1, int64_t weight2) {
-  const cutegen::ConvWindow window{
-      {}, {int(kernel0), int(kernel1), int(kernel2)}, {}, {}, {},
-      int((in_of_group + {{engine}}::kDepth - 1) / {{engine}}::kDepth)};
-  const int64_t all = out_of_group * window.steps() * {{engine}}::kDepth;
-  for (int64_t i = blockIdx.x * int64_t(256) + threadIdx.x; i < all; i += int64_t(256) * gridDim.x)
-    reinterpret_cast<{{geometry}}::Element*>(packed)[i] = cutegen::pack_steps<{{geometry}}::Element>(
-        window, i, {{engine}}::kDepth, int(in_of_group),
-        [&](int64_t out, int64_t in, int k0, int k1, int k2) {
-          return {{weight}}[out * weight_o + in * weight_i + k0 * weight0 + k1 * weight1 +
-                            k2 * weight2];
-        });
+  const int kernel[] = {int(kernel0), int(kernel1), int(kernel2)};
+  auto read = [&](int64_t out, int64_t in, int k0, int k1, int k2) {
+    return {{weight}}[out * weight_o + in * weight_i + k0 * weight0 + k1 * weight1 + k2 * weight2];
+  };
+{{pack_body}}
 }
 {{turn_kernel}}
 extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, 1)
 {{name}}(const __grid_constant__ TmaDescriptor map_input,
-       const __grid_constant__ TmaDescriptor map_weights, {{params}},
+       const __grid_constant__ TmaDescriptor map_weights,{{wide_params}}
+       {{params}},
 {{sizes}}) {
-  using G = {{geometry}};
   extern __shared__ __align__(1024) uint4 shared[];
-  auto& storage = *reinterpret_cast<{{engine}}::Storage*>(shared);
-  const cutegen::ConvWindow window{
-      {int(out0), int(out1), int(out2)}, {int(kernel0), int(kernel1), int(kernel2)},
-      {-{{padding0}}, -{{padding1}}, -{{padding2}}}, { {{stride0}}, {{stride1}}, {{stride2}}},
-      { {{dilation0}}, {{dilation1}}, {{dilation2}}},
-      int((in_of_group + {{engine}}::kDepth - 1) / {{engine}}::kDepth)};
-  const int all_rows = int(batches * out0 * out1 * out2), steps = window.steps();
-  const int tiles_m = ceil_div(all_rows, G::kTileM), tiles_n = ceil_div(int(out_of_group), G::kTileN);
-  {{engine}} conv;
-  conv.begin(storage);
-  if (conv.produces()) {
-    conv.start_loading();
-    for (int id = blockIdx.x; id < tiles_m * tiles_n; id += gridDim.x)
-      conv.load(map_input, map_weights, window, cutegen::tile_index(id, tiles_m, tiles_n), storage);
-    return;
-  }
-  conv.start_multiplying();
-  for (int id = blockIdx.x; id < tiles_m * tiles_n; id += gridDim.x) {
-    const auto tile = cutegen::tile_index(id, tiles_m, tiles_n);
-    if (conv.skips(0, steps)) continue;
-    conv.multiply(0, steps, storage);
-{{constants}}    // The offset of a position's first channel in each tensor.
-    struct Place {
-      bool inside;
-      int64_t {{offsets}};
-    };
-    const int left = int(out_of_group) - tile.n * G::kTileN;  // channels
-    const int64_t channel0 = tile.n * G::kTileN;
-    auto place = [&](int row, int lane) {
-      const int64_t channel = channel0 + lane;
-      int rest = row;
-      const int p2 = rest % int(out2);
-      rest /= int(out2);
-      const int p1 = rest % int(out1);
-      rest /= int(out1);
-      const int p0 = rest % int(out0);
-      const int64_t n = rest / int(out0);
-      return Place{row < all_rows{{places}}};
-    };
+  auto convolve = [&](auto conv, TmaDescriptor const& inputs, TmaDescriptor const& weights) {
+    using Engine = decltype(conv);
+    using G = typename Engine::Geometry;
+    auto& storage = *reinterpret_cast<typename Engine::Storage*>(shared);
+    const cutegen::ConvWindow window{
+        {int(out0), int(out1), int(out2)}, {int(kernel0), int(kernel1), int(kernel2)},
+        {-{{padding0}}, -{{padding1}}, -{{padding2}}}, { {{stride0}}, {{stride1}}, {{stride2}}},
+        { {{dilation0}}, {{dilation1}}, {{dilation2}}},
+        int((in_of_group + Engine::kDepth - 1) / Engine::kDepth)};
+    const int all_rows = int(batches * out0 * out1 * out2), steps = window.steps();
+    const int tiles_m = ceil_div(all_rows, G::kTileM), tiles_n = ceil_div(int(out_of_group), G::kTileN);
+    conv.begin(storage);
+    if (conv.produces()) {
+      conv.start_loading();
+      for (int id = blockIdx.x; id < tiles_m * tiles_n; id += gridDim.x)
+        conv.load(inputs, weights, window, cutegen::tile_index(id, tiles_m, tiles_n), storage);
+      return;
+    }
+    conv.start_multiplying();
+    for (int id = blockIdx.x; id < tiles_m * tiles_n; id += gridDim.x) {
+      const auto tile = cutegen::tile_index(id, tiles_m, tiles_n);
+      if (conv.skips(0, steps)) continue;
+      conv.multiply(0, steps, storage);
+{{constants}}      // The offset of a position's first channel in each tensor.
+      struct Place {
+        bool inside;
+        int64_t {{offsets}};
+      };
+      const int left = int(out_of_group) - tile.n * G::kTileN;  // channels
+      const int64_t channel0 = tile.n * G::kTileN;
+      auto place = [&](int row, int lane) {
+        const int64_t channel = channel0 + lane;
+        int rest = row;
+        const int p2 = rest % int(out2);
+        rest /= int(out2);
+        const int p1 = rest % int(out1);
+        rest /= int(out1);
+        const int p0 = rest % int(out0);
+        const int64_t n = rest / int(out0);
+        return Place{row < all_rows{{places}}};
+      };
 {{channels}}
 {{write}}
-  }
+    }
+  };
+{{run}}
 }

@@ -20,14 +20,23 @@ constexpr int64_t kMostSharedRows = int64_t{227} << 10;
 constexpr int64_t kMostRowStages = 8;
 constexpr int64_t kMostStride = 8;       // the driver's limit for steps between pixels
 constexpr int64_t kFewestChannels = 24;  // fewer input channels would leave most of a step empty
+// Products per result for which the copy of floats pays. Measured on an H200: 576 and 2,240 products
+// take 0.6 to 0.98 of the other kernel's time, 192 take 1.03 to 2.5.
+constexpr int64_t kFewestOfFloats = 512;
+// More values per channel make the work after the convolution too long: with six, the kernel takes
+// 1.2 times the other kernel's time.
+constexpr size_t kMostValuesOfFloats = 2;
 
 bool halves(const Fused& fused) {
   return size_of(fused.window->input.dtype) == 2;
 }
 
-// Input channels of a step.
-int64_t depth_of(const Fused& fused) {
-  return halves(fused) ? 64 : 32;
+// Input channels of a step of 16-bit operands, and of a step of floats.
+constexpr int64_t kDepth = 64, kWideDepth = 32;
+
+// Whether a value that half precision does not represent makes the program multiply floats.
+bool watched(const Fused& fused) {
+  return !halves(fused);
 }
 
 int64_t input_channels(const Fused& fused) {
@@ -76,17 +85,17 @@ int64_t stages_of(const Fused& fused, int64_t tile_n) {
 double rows_seconds(const Fused& fused, int64_t tile_n) {
   const WindowLeaf& leaf = *fused.window;
   const int64_t steps =
-                    product(leaf.window.kernel) * ceil_div(input_channels(fused), depth_of(fused)),
+                    product(leaf.window.kernel) * ceil_div(input_channels(fused), kDepth),
                 tiles = ceil_div(rows_of(fused), kTileRows) * ceil_div(fused.axes[1].size, tile_n),
                 rounds = ceil_div(tiles, kSms);
   // Narrow tiles read more of the input per product.
-  const double speed = (halves(fused) ? 320e12 : 180e12) * (tile_n >= 128  ? 1
-                                                            : tile_n >= 64 ? 0.7
-                                                                           : 0.4);
+  const double speed = 320e12 * (tile_n >= 128 ? 1 : tile_n >= 64 ? 0.7 : 0.4);
   const double products =
-      double(rounds * kSms) * double(kTileRows * tile_n * depth_of(fused)) * double(steps);
-  const double turned =
-      3e-6 + 2 * double(product(leaf.input.shape)) * double(size_of(leaf.input.dtype)) / 4e12;
+      double(rounds * kSms) * double(kTileRows * tile_n * kDepth) * double(steps);
+  // The copy, and launches of kernels that return at once.
+  const double turned = (watched(fused) ? 8e-6 : 3e-6) + double(product(leaf.input.shape)) *
+                                                             double(size_of(leaf.input.dtype) + 2) /
+                                                             4e12;
   return products / speed + turned;
 }
 
@@ -153,15 +162,14 @@ class RowsPlan {
     part.symbols[label_("tiles")] =
         fmt::format("ceil_div({},{})*ceil_div({},{})", label_("rows"), kTileRows, out, tile_n_);
     part.symbols[label_("pitch")] = fmt::format("ceil_div({},8)*8", in);
-    std::string depth = fmt::format("ceil_div({},{})*{}", in, depth_of(fused_), depth_of(fused_));
-    for (size_t i = 0; i < window_.rank(); ++i) depth += "*(" + kernel(i) + ")";
-    part.symbols[label_("depth")] = depth;
-    const std::string dtype = leaf_.input.dtype == DType::f32   ? "f32"
-                              : leaf_.input.dtype == DType::f16 ? "f16"
-                                                                : "bf16";
-    part.scratch.push_back({{"name", label_("packed")},
-                            {"dtype", dtype},
-                            {"shape", {fmt::format("max({},1)", out), label_("depth")}}});
+    operands(part, "", kDepth, leaf_.input.dtype == DType::bf16 ? "bf16" : "f16");
+    if (watched(fused_)) {
+      operands(part, "wide_", kWideDepth, "f32");
+      part.symbols[label_("packs")] = packs();
+      part.scratch.push_back({{"name", label_("flags")},
+                              {"dtype", "i32"},
+                              {"shape", {fmt::format("1+{}", label_("packs"))}}});
+    }
     for (const std::string& bound :
          {label_("elements"), label_("rows"), last_of_image(fused_), positions()})
       part.requirements.push_back(bound + " <= 2000000000");
@@ -170,11 +178,29 @@ class RowsPlan {
     part.symbols[label_("vector")] = vector_rule();
     part.defines[label_("VECTOR")] = label_("vector");
     part.requirements.push_back(fmt::format("{} <= 65535", size(0)));
-    part.scratch.push_back({{"name", label_("turned")},
+  }
+
+  // Adds the scratch memory for operands of a type. The words begin with `prefix`.
+  void operands(ProgramPart& part, const std::string& prefix, int64_t depth,
+                const std::string& dtype) const {
+    const std::string out = out_of_group_text(fused_), in = in_of_group_text(fused_);
+    std::string all = fmt::format("ceil_div({},{})*{}", in, depth, depth);
+    for (size_t i = 0; i < window_.rank(); ++i) all += "*(" + kernel(i) + ")";
+    part.symbols[label_(prefix + "depth")] = all;
+    part.scratch.push_back({{"name", label_(prefix + "packed")},
+                            {"dtype", dtype},
+                            {"shape", {fmt::format("max({},1)", out), label_(prefix + "depth")}}});
+    part.scratch.push_back({{"name", label_(prefix + "turned")},
                             {"dtype", dtype},
                             {"shape",
                              {fmt::format("max({},1)", size(0)),
                               fmt::format("max({},1)", positions()), label_("pitch")}}});
+  }
+
+  // CTAs of the kernel that packs the weights.
+  std::string packs() const {
+    return fmt::format("min(ceil_div(({})*{},1024),{})", out_of_group_text(fused_), label_("depth"),
+                       2 * kSms);
   }
 
   // The size of an axis of the kernel, as a plan expression.
@@ -196,18 +222,26 @@ class RowsPlan {
     }
     dims.push_back(some(size(0)));
     strides.push_back(distance);
+    const Json im2col = {{"lower", lower}, {"upper", upper}, {"steps", between}};
     const std::string suffix = label_.number.empty() ? "" : "_" + label_.number;
-    part.tensor_maps = {{label_("map_input"),
-                         {{"tensor", label_("turned")},
-                          {"spec", "cg_map_input" + suffix},
-                          {"dims", dims},
-                          {"strides", strides},
-                          {"im2col", {{"lower", lower}, {"upper", upper}, {"steps", between}}}}},
-                        {label_("map_weights"),
-                         {{"tensor", label_("packed")},
-                          {"spec", "cg_map_weights" + suffix},
-                          {"dims", {label_("depth"), some(out_of_group_text(fused_))}},
-                          {"strides", {"1", label_("depth")}}}}};
+    for (const std::string& prefix : prefixes()) {
+      part.tensor_maps[label_("map_" + prefix + "input")] = {
+          {"tensor", label_(prefix + "turned")},
+          {"spec", "cg_map_" + prefix + "input" + suffix},
+          {"dims", dims},
+          {"strides", strides},
+          {"im2col", im2col}};
+      part.tensor_maps[label_("map_" + prefix + "weights")] = {
+          {"tensor", label_(prefix + "packed")},
+          {"spec", "cg_map_" + prefix + "weights" + suffix},
+          {"dims", {label_(prefix + "depth"), some(out_of_group_text(fused_))}},
+          {"strides", {"1", label_(prefix + "depth")}}};
+    }
+  }
+
+  // The words of each type of operands begin with these.
+  std::vector<std::string> prefixes() const {
+    return watched(fused_) ? std::vector<std::string>{"", "wide_"} : std::vector<std::string>{""};
   }
 
   // Chooses the numbers of the geometry that a small kernel takes.
@@ -221,8 +255,10 @@ class RowsPlan {
 
   void steps(ProgramPart& part, const Json& args) const {
     const std::string when = label_("elements") + " > 0";
-    Json pack = Json::array(
-        {{{"tensor", fused_.names.at(leaf_.weight.tensor)}}, {{"tensor", label_("packed")}}});
+    auto tensor = [&](const std::string& word) { return Json{{"tensor", label_(word)}}; };
+    const Json flag_count = {{"i64", "1+" + label_("packs")}};
+    Json pack = Json::array({{{"tensor", fused_.names.at(leaf_.weight.tensor)}}, tensor("packed")});
+    if (watched(fused_)) pack.push_back(tensor("wide_packed")), pack.push_back(tensor("flags"));
     for (const Json& number :
          arguments({"in_of_group", "out_of_group", "kernel0", "kernel1", "kernel2", "weight_o",
                     "weight_i", "weight0", "weight1", "weight2"}))
@@ -230,27 +266,37 @@ class RowsPlan {
     part.steps.push_back({{"id", label_("pack")},
                           {"kernel", label_("pack")},
                           {"when", when},
-                          {"grid",
-                           {fmt::format("min(ceil_div(({})*{},1024),{})", out_of_group_text(fused_),
-                                        label_("depth"), 8 * kSms),
-                            1, 1}},
+                          {"grid", {packs(), 1, 1}},
                           {"block", {256, 1, 1}},
                           {"args", pack}});
-    Json turn = Json::array(
-        {{{"tensor", fused_.names.at(leaf_.input.tensor)}}, {{"tensor", label_("turned")}}});
-    for (const Json& number :
-         arguments({"in_n", "in_c", "in0", "in1", "in2", "in_s0", "in_s1", "in_s2", "in_of_group"}))
-      turn.push_back(number);
+    const Json input = {{"tensor", fused_.names.at(leaf_.input.tensor)}};
+    const Json numbers =
+        arguments({"in_n", "in_c", "in0", "in1", "in2", "in_s0", "in_s1", "in_s2", "in_of_group"});
+    Json turn = Json::array({input, tensor("turned")});
+    if (watched(fused_)) turn.push_back(tensor("flags"));
+    turn.insert(turn.end(), numbers.begin(), numbers.end());
     turn.push_back({{"i64", label_("pitch")}});
-    part.steps.push_back(
-        {{"id", label_("turn")},
-         {"kernel", label_("turn")},
-         {"when", when},
-         {"grid",
-          {fmt::format("ceil_div({},64)*ceil_div({},64)", label_("pitch"), positions()), size(0),
-           1}},
-         {"block", {256, 1, 1}},
-         {"args", turn}});
+    const std::string tiles =
+        fmt::format("ceil_div({},64)*ceil_div({},64)", label_("pitch"), positions());
+    part.steps.push_back({{"id", label_("turn")},
+                          {"kernel", label_("turn")},
+                          {"when", when},
+                          {"grid", {tiles, size(0), 1}},
+                          {"block", {256, 1, 1}},
+                          {"args", turn}});
+    if (watched(fused_)) {
+      Json wide = Json::array(
+          {input, tensor("wide_turned"), tensor("flags"), flag_count, {{"i64", size(0)}}});
+      wide.insert(wide.end(), numbers.begin(), numbers.end());
+      wide.push_back({{"i64", label_("pitch")}});
+      part.steps.push_back(
+          {{"id", label_("turn_wide")},
+           {"kernel", label_("turn_wide")},
+           {"when", when},
+           {"grid", {fmt::format("min({}*({}),{})", tiles, size(0), 4 * kSms), 1, 1}},
+           {"block", {256, 1, 1}},
+           {"args", wide}});
+    }
     part.steps.push_back({{"id", label_("window")},
                           {"kernel", label_("window")},
                           {"when", when},
@@ -279,26 +325,33 @@ class RowsWriter : RowsPlan {
     Tail tail(fused_, Tail::By::place);
     auto t = names();
     t["compute"] = tail.compute();
-    t["channels"] = indent(tail.channels("tile.n"), 4);
-    t["write"] = indent(write_text(tail, "tile", false), 4);
+    t["channels"] = indent(tail.channels("tile.n"), 6);
+    t["write"] = indent(write_text(tail, "tile", false), 6);
     for (const auto& [word, value] : tail.offsets()) {
       t["offsets"] += ", " + word;
-      t["places"] += ",\n                   " + value;
+      t["places"] += ",\n                     " + value;
     }
     t["offsets"].erase(0, 2);
     for (const auto& [word, value] : tail.constants()) {
       const std::string define = label_("STRIDE_" + word);
-      t["constants"] += fmt::format("    constexpr int64_t {} = {};\n", word, define);
+      t["constants"] += fmt::format("      constexpr int64_t {} = {};\n", word, define);
       part.defines[define] = value;
     }
     Json args = Json::array({{{"map", label_("map_input")}}, {{"map", label_("map_weights")}}});
+    if (watched(fused_)) {
+      for (const char* word : {"map_wide_input", "map_wide_weights"})
+        args.push_back({{"map", label_(word)}});
+      args.push_back({{"tensor", label_("flags")}});
+      args.push_back({{"i64", "1+" + label_("packs")}});
+    }
     t["params"] = tail.declare(args);
     Numbers numbers = tail.numbers();
     const Numbers more = geometry(fused_);
     numbers.insert(numbers.end(), more.begin(), more.end());
     t["sizes"] = add_numbers(args, numbers) + size_declarations(fused_);
     add_sizes(args, fused_);
-    t["turn_kernel"] = turn_text(t);
+    t["turn_kernel"] = turn_text(t, "rows_turn");
+    if (watched(fused_)) t["turn_kernel"] += turn_text(t, "rows_turn_wide");
     part.source = fill("kernels/windows/rows.cu", t);
     for (const std::string& demand : tail.requirements()) part.requirements.push_back(demand);
     for (const std::string& demand : fixed_sizes(fused_)) part.requirements.push_back(demand);
@@ -314,10 +367,11 @@ class RowsWriter : RowsPlan {
     t["title"] = title(task_, fused_);
     t["name"] = label_("window"), t["pack"] = label_("pack"), t["turn"] = label_("turn");
     t["geometry"] = label_("Geometry"), t["engine"] = label_("Engine");
+    t["wide_geometry"] = label_("WideGeometry"), t["wide_engine"] = label_("WideEngine");
+    t["turn_wide"] = label_("turn_wide");
     t["input"] = fused_.names.at(leaf_.input.tensor), t["input_type"] = type_of(leaf_.input);
     t["weight"] = fused_.names.at(leaf_.weight.tensor), t["weight_type"] = type_of(leaf_.weight);
-    t["packed_type"] = type_of(leaf_.input);
-    t["element"] = halves(fused_) ? type_of(leaf_.input) : "tfloat32_t";
+    t["packed_type"] = t["element"] = watched(fused_) ? "half_t" : type_of(leaf_.input);
     t["tile_n"] = std::to_string(tile_n_), t["stages"] = std::to_string(stages_);
     t["rank"] = std::to_string(window_.rank());
     t["channel_values"] = std::to_string(channel_values(fused_).size());
@@ -329,32 +383,76 @@ class RowsWriter : RowsPlan {
       t["padding" + axis] = std::to_string(padded(window_.padding, i, 0));
       t["dilation" + axis] = std::to_string(padded(window_.dilation, i, 1));
     }
-    t["maps"] = map_constants();
+    t["geometries"] = fragment("kernels/windows/rows_geometry.cu", t);
+    t["maps"] = map_constants("", kDepth, 16);
+    t["watched"] = watched(fused_) ? "true" : "false";
+    t["wide_params"] = t["pack_params"] = t["flags_param"] = t["turn_report"] = "";
+    t["pack_body"] = pack_call(t, "", "");
+    t["run"] = run_call(t, "", 2);
+    if (watched(fused_)) watch(t);
     return t;
   }
 
+  // The texts for values that half precision does not represent.
+  void watch(std::map<std::string, std::string>& t) const {
+    auto wide = t;
+    wide["geometry"] = t["wide_geometry"], wide["engine"] = t["wide_engine"];
+    wide["element"] = "tfloat32_t";
+    t["geometries"] += fragment("kernels/windows/rows_geometry.cu", wide);
+    t["maps"] += map_constants("wide_", kWideDepth, 32);
+    t["wide_params"] =
+        "\n       const __grid_constant__ TmaDescriptor map_wide_input,"
+        "\n       const __grid_constant__ TmaDescriptor map_wide_weights,"
+        "\n       const int* __restrict__ flags, int64_t flag_count,";
+    t["pack_params"] = " float* __restrict__ wide_packed, int* __restrict__ flags,";
+    t["flags_param"] = " int* __restrict__ flags,";
+    t["turn_report"] = "\n  if (!fits) atomicOr(flags, 1);";
+    t["pack_body"] = "  const bool fits = " + pack_call(t, "", "").substr(2) +
+                     pack_call(t, "wide_", "\n") +
+                     "\n  const int set = __syncthreads_or(!fits);"
+                     "\n  if (threadIdx.x == 0) flags[1 + blockIdx.x] = set;"
+                     "\n  if (threadIdx.x == 0 && blockIdx.x == 0) flags[0] = 0;";
+    t["run"] = "  if (cutegen::any_flag(flags, flag_count)) {\n" + run_call(t, "wide_", 4) +
+               "\n  } else {\n" + run_call(t, "", 4) + "\n  }";
+  }
+
+  std::string pack_call(const std::map<std::string, std::string>& t, const std::string& prefix,
+                        const std::string& before) const {
+    return fmt::format(
+        "{}  cutegen::pack_weights<{}, {}>(kernel, int(in_of_group), out_of_group, read, {}packed);",
+        before, t.at(prefix + "engine"), prefix.empty() && watched(fused_) ? "true" : "false",
+        prefix);
+  }
+
+  static std::string run_call(const std::map<std::string, std::string>& t,
+                              const std::string& prefix, int spaces) {
+    return indent(fmt::format("convolve({}{{}}, map_{}input, map_{}weights);",
+                              t.at(prefix + "engine"), prefix, prefix),
+                  spaces);
+  }
+
   // cutegen::tma_spec: version, rank, box[5], mode[5], bits of an element, swizzle of 128 bytes.
-  std::string map_constants() const {
+  std::string map_constants(const std::string& prefix, int64_t depth, int bits) const {
     std::string modes, boxes;
     for (size_t i = 0; i < 5; ++i) {
       modes += fmt::format("{}, ", i < window_.rank() + 2 ? i : 0);
-      boxes += fmt::format("{}, ", i == 0                   ? depth_of(fused_)
+      boxes += fmt::format("{}, ", i == 0                   ? depth
                                    : i == 1                 ? kTileRows
                                    : i < window_.rank() + 2 ? 1
                                                             : 0);
     }
-    const int64_t bits = 8 * int64_t(size_of(leaf_.input.dtype));
     const std::string suffix = label_.number.empty() ? "" : "_" + label_.number;
     return fmt::format(
-        "extern \"C\" __device__ const unsigned cg_map_input{0}[15] = {{1, {1}, {2}{3}{4}, 3, "
+        "extern \"C\" __device__ const unsigned cg_map_{7}input{0}[15] = {{1, {1}, {2}{3}{4}, 3, "
         "4}};\n"
-        "extern \"C\" __device__ const unsigned cg_map_weights{0}[15] = "
+        "extern \"C\" __device__ const unsigned cg_map_{7}weights{0}[15] = "
         "{{1, 2, {5}, {6}, 0, 0, 0, 0, 1, 0, 0, 0, {4}, 3, 4}};\n",
-        suffix, window_.rank() + 2, boxes, modes, bits, depth_of(fused_), tile_n_);
+        suffix, window_.rank() + 2, boxes, modes, bits, depth, tile_n_, prefix);
   }
 
-  std::string turn_text(const std::map<std::string, std::string>& t) const {
-    const std::string text = fill("kernels/windows/rows_turn.cu", t);
+  std::string turn_text(const std::map<std::string, std::string>& t,
+                        const std::string& file) const {
+    const std::string text = fill("kernels/windows/" + file + ".cu", t);
     return text.substr(text.find("\n\n") + 1);  // without the template's heading
   }
 
@@ -371,9 +469,11 @@ bool rows_apply(const Fused& fused) {
 }
 
 bool rows_faster(const Fused& fused) {
-  // Measured on an H200: 16-bit convolutions take 0.4 to 0.99 of the other kernel's time, but those
-  // of floats 0.9 to 1.3.
-  return halves(fused) && rows_seconds(fused, best_tile(fused)) < implicit_seconds(fused);
+  const int64_t channels = input_channels(fused);
+  const bool pays = channels % kDepth == 0 &&
+                    channels * product(fused.window->window.kernel) >= kFewestOfFloats &&
+                    channel_values(fused).size() <= kMostValuesOfFloats;
+  return (halves(fused) || pays) && rows_seconds(fused, best_tile(fused)) < implicit_seconds(fused);
 }
 
 Json rows_safe(const Fused& fused) {

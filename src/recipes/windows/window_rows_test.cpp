@@ -42,10 +42,8 @@ TEST(WindowRows, MultipliesHalvesWithoutConversion) {
 
 TEST(WindowRows, CopiesTheInputToChannelsLastOrder) {
   const KernelProgram p = RowsCase("conv_rows_floats").program({{"by_rows", 1}});
-  const std::string source = p.sources.begin()->second;
-  EXPECT_THAT(source, HasSubstr("using Element = tfloat32_t;"));
   const Json plan = to_json(p.plan);
-  ASSERT_EQ(plan.at("steps").size(), 3u);
+  ASSERT_EQ(plan.at("steps").size(), 4u);
   EXPECT_EQ(plan.at("steps")[1].at("id"), "turn");
   const Json& map = plan.at("tensor_maps").at("map_input");
   EXPECT_EQ(map.at("tensor"), "turned");
@@ -53,6 +51,17 @@ TEST(WindowRows, CopiesTheInputToChannelsLastOrder) {
   // The last axis comes first.
   EXPECT_EQ(map.at("im2col").at("lower"), Json::array({"0-2", "0-1", "0-0"}));
   EXPECT_EQ(map.at("im2col").at("steps"), Json::array({1, 2, 1}));
+}
+
+TEST(WindowRows, MultipliesFloatsInHalfPrecisionIfTheyFit) {
+  const KernelProgram p = RowsCase("conv_rows_floats").program({{"by_rows", 1}});
+  const std::string source = p.sources.begin()->second;
+  EXPECT_THAT(source, HasSubstr("using Element = half_t;"));
+  EXPECT_THAT(source, HasSubstr("using Element = tfloat32_t;"));
+  EXPECT_THAT(source, HasSubstr("if (cutegen::any_flag(flags, flag_count))"));
+  const Json plan = to_json(p.plan);
+  EXPECT_EQ(plan.at("steps")[2].at("id"), "turn_wide");
+  EXPECT_EQ(plan.at("tensor_maps").at("map_wide_input").at("tensor"), "wide_turned");
 }
 
 TEST(WindowRows, StrictFloat32KeepsTheOtherKernel) {

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+struct {{geometry}} {
+  using Element = {{element}};
+  static constexpr int kTileM = 128, kTileN = {{tile_n}}, kStages = {{stages}}, kSpatial = {{rank}};
+  static constexpr int kChannelValues = {{channel_values}};  // floats per channel, for the work after it
+};
+using {{engine}} = cutegen::ConvRows<{{geometry}}>;
+static_assert(sizeof({{engine}}::Storage) <= {{shared}});
