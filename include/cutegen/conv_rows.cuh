@@ -14,6 +14,9 @@
 // that write the layouts also find out whether half_t is as accurate as tf32 (fits_halves()). If
 // not, the program uses tfloat32_t.
 //
+// With kKept above 0, weights stay in shared memory for all tiles of a CTA: there are at most kTileN
+// output channels and kKept steps.
+//
 // As many CTAs as the GPU holds compute tiles of kTileM positions and kTileN output channels. Two
 // consumer warpgroups take turns: while one multiplies a tile, the other does the work after the
 // convolution of another tile.
@@ -55,11 +58,11 @@ struct ConvWindow {
 
 template <class G>
 struct ConvRows : WgmmaGemm<typename G::Element, typename G::Element, typename G::Element, G::kTileM,
-                            G::kTileN, G::kStages, 8, 8, true, true, true, 1, 1, true> {
+                            G::kTileN, G::kStages, 8, 8, true, true, true, 1, 1, true, G::kKept> {
   using Geometry = G;
   using Element = typename G::Element;
   using Gemm = WgmmaGemm<Element, Element, Element, G::kTileM, G::kTileN, G::kStages, 8, 8, true,
-                         true, true, 1, 1, true>;
+                         true, true, 1, 1, true, G::kKept>;
   static constexpr int kDepth = 128 / int(sizeof(Element));
   static constexpr int kColumns = Gemm::kPart / 2;  // columns of a row that a thread holds
   static_assert(G::kTileN % 32 == 0 && G::kSpatial >= 1 && G::kSpatial <= 3);
@@ -94,8 +97,9 @@ struct ConvRows : WgmmaGemm<typename G::Element, typename G::Element, typename G
       else
         cute::SM90_TMA_LOAD_IM2COL_5D::copy(&input, &full, a, channel, from[2], from[1], from[0],
                                             rest, x, y, z);
-      cute::SM90_TMA_LOAD_2D::copy(&weights, &full, uint64_t(cute::TMA::CacheHintSm90::EVICT_LAST), b,
-                                   step * kDepth, tile.n * G::kTileN);
+      if (b != nullptr)
+        cute::SM90_TMA_LOAD_2D::copy(&weights, &full, uint64_t(cute::TMA::CacheHintSm90::EVICT_LAST),
+                                     b, step * kDepth, tile.n * G::kTileN);
       if (++chunk < window.chunks) return;
       chunk = 0;
       if (++tap[2] < window.kernel[2]) return;

@@ -23,6 +23,10 @@
 // while the other multiplies. With PingPong, each consumer must call skips() for every tile of the
 // CTA.
 //
+// If Kept is above 0, the tiles of B stay in shared memory: load_by() loads them for the first tile
+// of the CTA only. With Kept, all tiles of a CTA have the same columns, and at most Kept tiles
+// along k, from 0.
+//
 // The producer and the consumers have separate loops over the same tiles, because the producer
 // warpgroup gives most of its registers to the consumers.
 //
@@ -199,7 +203,7 @@ class ChunkLoader {
 
 template <class Element, class TA, class TB, int TileM, int TileN, int Stages, int VectorA,
           int VectorB, bool DepthA, bool DepthB, bool Tma, int Cluster, int Groups = 1,
-          bool PingPong = false>
+          bool PingPong = false, int Kept = 0>
 struct WgmmaGemm {
   // kConsumers warpgroups multiply, and kSharing of them share one tile.
   static constexpr int kConsumers = TileM == 192 ? 3 : TileM >= 128 || PingPong ? 2 : 1;
@@ -232,7 +236,7 @@ struct WgmmaGemm {
                       cute::Shape<cute::_64, cute::Int<TileN>, cute::Int<kTileK / 4>>,
                       TileA::kMajor, TileB::kMajor>());
   struct alignas(1024) Storage {
-    Element a[Stages][TileA::kElements], b[Stages][TileB::kElements];
+    Element a[Stages][TileA::kElements], b[Kept > 0 ? Kept : Stages][TileB::kElements];
     uint64_t full[Stages], empty[Stages];
     uint64_t order[2];  // barrier i lets consumer i multiply its next tile
   };
@@ -275,16 +279,18 @@ struct WgmmaGemm {
     load_by_map(a, b, batch_a, tile, first, last, storage);
   }
   // Loads the tiles [first, last) along k by copy(a, b, full, step), which starts bulk copies of
-  // both whole tiles that signal the barrier `full`.
+  // both whole tiles that signal the barrier `full`. If b is null, copy() copies only the tile of A.
   template <class Copy>
   CUTE_DEVICE void load_by(int first, int last, Storage& storage, Copy&& copy) {
     static_assert(Tma);
     if (threadIdx.x != kFirstProducer) return;
     for (int step = first; step < last; ++step, advance()) {
       cute::wait_barrier(storage.empty[stage_], phase_ ^ 1);
-      cute::set_barrier_transaction_bytes(storage.full[stage_], kTileBytes);
-      copy(storage.a[stage_], storage.b[stage_], storage.full[stage_], step);
+      cute::set_barrier_transaction_bytes(storage.full[stage_], kept_ ? kBytesOfA : kTileBytes);
+      copy(storage.a[stage_], kept_ ? nullptr : storage.b[place_of_b(step)], storage.full[stage_],
+           step);
     }
+    kept_ = Kept > 0;
   }
   template <class A, class B>
   CUTE_DEVICE void load(A const& a, B const& b, TileIndex tile, int first, int last,
@@ -370,7 +376,8 @@ struct WgmmaGemm {
   }
 
  private:
-  static constexpr int kTileBytes = int(sizeof(Element)) * (TileA::kElements + TileB::kElements);
+  static constexpr int kBytesOfA = int(sizeof(Element)) * TileA::kElements;
+  static constexpr int kTileBytes = kBytesOfA + int(sizeof(Element)) * TileB::kElements;
   static constexpr int kGroupPart = kPart / Groups;  // a thread's results of one product per block
 
   // Returns which part of a tile's rows this consumer computes.
@@ -472,7 +479,7 @@ struct WgmmaGemm {
     wait_for_turn(storage);
     for (int step = first; step < last; ++step, advance()) {
       cute::wait_barrier(storage.full[stage_], phase_);
-      multiply(atom, storage.a[stage_], storage.b[stage_], sums);
+      multiply(atom, storage.a[stage_], storage.b[place_of_b(step)], sums);
       if (step > first) {  // after this wait, the instructions of the previous step have ended
         cute::warpgroup_wait<1>();
         release(storage.empty[before()]);
@@ -504,6 +511,7 @@ struct WgmmaGemm {
     }
   }
 
+  CUTE_DEVICE int place_of_b(int step) const { return Kept > 0 ? step : stage_; }
   CUTE_DEVICE int before() const { return stage_ == 0 ? Stages - 1 : stage_ - 1; }
   CUTE_DEVICE void advance() {
     if (++stage_ == Stages) stage_ = 0, phase_ ^= 1;
@@ -550,6 +558,7 @@ struct WgmmaGemm {
 
   int stage_ = 0, phase_ = 0;  // this thread's position in the ring of stages
   int turn_ = 0;               // number of calls of skips()
+  bool kept_ = false;          // whether shared memory has all tiles of B
 };
 
 }  // namespace cutegen

@@ -2,6 +2,7 @@
 struct {{geometry}} {
   using Element = {{element}};
   static constexpr int kTileM = 128, kTileN = {{tile_n}}, kStages = {{stages}}, kSpatial = {{rank}};
+  static constexpr int kKept = {{kept}};  // steps whose weights stay in shared memory
   static constexpr int kChannelValues = {{channel_values}};  // floats per channel, for the work after it
 };
 using {{engine}} = cutegen::ConvRows<{{geometry}}>;

@@ -41,7 +41,7 @@ constexpr int64_t kLeastRows = 256;      // rows of columns that are worth a CTA
 // Rows of a column that one team takes. On an H200, argmax over 21 rows of 2 million columns takes
 // 65 us with one team and 90 us with 8.
 constexpr int64_t kFewRows = 32;
-constexpr int64_t kTeam = 128;           // its threads
+constexpr int64_t kTeam = 128;                  // its threads
 constexpr int64_t kTurns = 4, kManyTurns = 16;  // rows that a cluster takes one after another
 constexpr int64_t kWorthSplitting = 32768;      // elements of a row, if rows are few
 constexpr int64_t kLeastResident = 8192;        // elements of a row; registers keep a shorter one
@@ -284,9 +284,11 @@ std::optional<Json> share_columns(const Fused& fused, const Nest& nest, Json par
   if (!keeps && (enough || nest.length() < kLongColumn)) return std::nullopt;
   if (keeps) params["cached"] = 1, params["unroll"] = 1;
   params["threads"] = 256;
-  // On an H200, softmax over 1000 rows of 46620 columns takes 272 us with 256 threads, each of which
-  // keeps 125 elements, and 182 us with 512.
-  if (const int64_t elements = elements_of_thread(nest, params);
+  // On an H200, softmax over 1000 rows of 46620 columns takes 272 us with 256 threads, which
+  // keep 125 elements each, and 182 us with 512.
+  Json narrow = params;
+  narrow["columns"] = 32;
+  if (const int64_t elements = elements_of_thread(nest, narrow);
       keeps && elements > kMostOfColumn && elements <= 2 * kMostOfColumn)
     params["threads"] = 512;
   std::optional<Json> best;
@@ -423,7 +425,7 @@ Json safe_parameters(const Fused& fused, bool hopper) {
   if (!nest.reduced_inside && nest.length() <= kFewRows && params["parts"] == 1 &&
       nest.rows() >= kTeam * kFewCtas * params["vector"].get<int64_t>()) {
     params["columns"] = params["threads"] = kTeam;
-    params["unroll"] = nest.length() % 4 == 0 ? 4 : 2;
+    params["unroll"] = nest.length() % 4 == 0 || nest.length() > kFewRows / 2 ? 4 : 2;
   }
   if (nest.reduced_inside && nest.length() <= kShortRow) {
     params["width"] = short_width(nest, params["vector"].get<int64_t>());

@@ -17,11 +17,11 @@ namespace {
 
 constexpr int64_t kTileRows = 128, kThreadsOfRows = 384;
 constexpr int64_t kMostSharedRows = int64_t{227} << 10;
-constexpr int64_t kMostRowStages = 8;
+constexpr int64_t kMostRowStages = 8, kFewestStages = 4;
 constexpr int64_t kMostStride = 8;       // the driver's limit for steps between pixels
 constexpr int64_t kFewestChannels = 24;  // fewer input channels would leave most of a step empty
-// Products per result for which the copy of floats pays. Measured on an H200: 576 and 2,240 products
-// take 0.6 to 0.98 of the other kernel's time, 192 take 1.03 to 2.5.
+// Products per result for which the copy of floats pays. Measured on an H200: 576 and 2,240
+// products take 0.6 to 0.98 of the other kernel's time, 192 take 1.03 to 2.5.
 constexpr int64_t kFewestOfFloats = 512;
 // More values per channel make the work after the convolution too long: with six, the kernel takes
 // 1.2 times the other kernel's time.
@@ -68,24 +68,41 @@ int64_t rows_of(const Fused& fused) {
   return rows;
 }
 
-int64_t shared_of(const Fused& fused, int64_t tile_n, int64_t stages) {
-  const auto values = int64_t(channel_values(fused).size());
-  const int64_t kept = values <= 2 ? values : ceil_div(values, 4) * 4;
-  const int64_t base = ceil_div(stages * ((kTileRows + tile_n) * 128 + 16) + 16, 1024) * 1024;
-  return base + ceil_div(kept == 0 ? 8 : 2 * 4 * kept * tile_n, 1024) * 1024;
+int64_t steps_of(const Fused& fused) {
+  return product(fused.window->window.kernel) * ceil_div(input_channels(fused), kDepth);
 }
 
-int64_t stages_of(const Fused& fused, int64_t tile_n) {
+// Shared memory of a CTA that keeps the weights of `kept` steps, or of all stages.
+int64_t shared_of(const Fused& fused, int64_t tile_n, int64_t stages, int64_t kept) {
+  const auto values = int64_t(channel_values(fused).size());
+  const int64_t pitch = values <= 2 ? values : ceil_div(values, 4) * 4;
+  const int64_t tiles = stages * kTileRows + (kept > 0 ? kept : stages) * tile_n;
+  const int64_t base = ceil_div(tiles * 128 + stages * 16 + 16, 1024) * 1024;
+  return base + ceil_div(pitch == 0 ? 8 : 2 * 4 * pitch * tile_n, 1024) * 1024;
+}
+
+int64_t stages_of(const Fused& fused, int64_t tile_n, int64_t kept) {
   int64_t stages = kMostRowStages;
-  while (stages > 2 && shared_of(fused, tile_n, stages) > kMostSharedRows) --stages;
+  while (stages > 2 && shared_of(fused, tile_n, stages, kept) > kMostSharedRows) --stages;
   return stages;
+}
+
+// Whether a CTA can keep all weights.
+bool can_keep(const Fused& fused, int64_t tile_n) {
+  const int64_t kept = steps_of(fused);
+  return fused.axes[1].size <= tile_n &&
+         shared_of(fused, tile_n, kFewestStages, kept) <= kMostSharedRows;
+}
+
+// The steps whose weights a CTA keeps.
+int64_t kept_of(const Fused& fused, const Json& params) {
+  return int_param(params, "rows_keep") != 0 ? steps_of(fused) : 0;
 }
 
 // Estimates in seconds. The rates, in products per second, are rough values for an H200.
 double rows_seconds(const Fused& fused, int64_t tile_n) {
   const WindowLeaf& leaf = *fused.window;
-  const int64_t steps =
-                    product(leaf.window.kernel) * ceil_div(input_channels(fused), kDepth),
+  const int64_t steps = product(leaf.window.kernel) * ceil_div(input_channels(fused), kDepth),
                 tiles = ceil_div(rows_of(fused), kTileRows) * ceil_div(fused.axes[1].size, tile_n),
                 rounds = ceil_div(tiles, kSms);
   // Narrow tiles read more of the input per product.
@@ -124,7 +141,8 @@ class RowsPlan {
         leaf_(*fused.window),
         window_(leaf_.window),
         tile_n_(int_param(params, "rows_n")),
-        stages_(stages_of(fused, tile_n_)) {}
+        kept_(kept_of(fused, params)),
+        stages_(stages_of(fused, tile_n_, kept_)) {}
 
  protected:
   std::string size(size_t axis) const { return size_text(fused_, leaf_.input, axis); }
@@ -178,6 +196,10 @@ class RowsPlan {
     part.symbols[label_("vector")] = vector_rule();
     part.defines[label_("VECTOR")] = label_("vector");
     part.requirements.push_back(fmt::format("{} <= 65535", size(0)));
+    if (kept_ > 0) {
+      part.requirements.push_back(fmt::format("{} <= {}", out_of_group_text(fused_), tile_n_));
+      part.requirements.push_back(fmt::format("{} <= {}", label_("depth"), kept_ * kDepth));
+    }
   }
 
   // Adds the scratch memory for operands of a type. The words begin with `prefix`.
@@ -195,6 +217,12 @@ class RowsPlan {
                             {"shape",
                              {fmt::format("max({},1)", size(0)),
                               fmt::format("max({},1)", positions()), label_("pitch")}}});
+  }
+
+  // Bytes of shared memory that the kernel needs with either type of operands.
+  int64_t shared() const {
+    return std::max(shared_of(fused_, tile_n_, stages_, kept_),
+                    shared_of(fused_, tile_n_, stages_of(fused_, tile_n_, 0), 0));
   }
 
   // CTAs of the kernel that packs the weights.
@@ -302,7 +330,7 @@ class RowsPlan {
                           {"when", when},
                           {"grid", {fmt::format("min({},{})", label_("tiles"), kSms), 1, 1}},
                           {"block", {kThreadsOfRows, 1, 1}},
-                          {"shared_bytes", shared_of(fused_, tile_n_, stages_)},
+                          {"shared_bytes", shared()},
                           {"args", args}});
   }
 
@@ -310,7 +338,7 @@ class RowsPlan {
   const Label& label_;
   const WindowLeaf& leaf_;
   const Window& window_;
-  int64_t tile_n_, stages_;
+  int64_t tile_n_, kept_, stages_;
 };
 
 class RowsWriter : RowsPlan {
@@ -375,7 +403,8 @@ class RowsWriter : RowsPlan {
     t["tile_n"] = std::to_string(tile_n_), t["stages"] = std::to_string(stages_);
     t["rank"] = std::to_string(window_.rank());
     t["channel_values"] = std::to_string(channel_values(fused_).size());
-    t["shared"] = std::to_string(shared_of(fused_, tile_n_, stages_));
+    t["shared"] = std::to_string(shared());
+    t["kept"] = std::to_string(kept_);
     t["vector"] = label_("VECTOR");
     for (size_t i = 0; i < 3; ++i) {
       const std::string axis = std::to_string(i);
@@ -398,6 +427,7 @@ class RowsWriter : RowsPlan {
     auto wide = t;
     wide["geometry"] = t["wide_geometry"], wide["engine"] = t["wide_engine"];
     wide["element"] = "tfloat32_t";
+    wide["kept"] = "0", wide["stages"] = std::to_string(stages_of(fused_, tile_n_, 0));
     t["geometries"] += fragment("kernels/windows/rows_geometry.cu", wide);
     t["maps"] += map_constants("wide_", kWideDepth, 32);
     t["wide_params"] =
@@ -419,7 +449,8 @@ class RowsWriter : RowsPlan {
   std::string pack_call(const std::map<std::string, std::string>& t, const std::string& prefix,
                         const std::string& before) const {
     return fmt::format(
-        "{}  cutegen::pack_weights<{}, {}>(kernel, int(in_of_group), out_of_group, read, {}packed);",
+        "{}  cutegen::pack_weights<{}, {}>(kernel, int(in_of_group), out_of_group, read, "
+        "{}packed);",
         before, t.at(prefix + "engine"), prefix.empty() && watched(fused_) ? "true" : "false",
         prefix);
   }
@@ -477,13 +508,17 @@ bool rows_faster(const Fused& fused) {
 }
 
 Json rows_safe(const Fused& fused) {
-  return {{"rows_n", best_tile(fused)}};
+  const int64_t tile_n = best_tile(fused);
+  // Measured on an H200: the kernel takes 0.93 to 1.03 of the time with tiles of 128 channels, 1.05
+  // with 64.
+  return {{"rows_n", tile_n}, {"rows_keep", tile_n == 128 && can_keep(fused, tile_n) ? 1 : 0}};
 }
 
 bool rows_legal(const Fused& fused, const Json& params) {
   const int64_t tile_n = int_param(params, "rows_n");
-  return rows_apply(fused) && stages_of(fused, tile_n) >= 3 &&
-         shared_of(fused, tile_n, stages_of(fused, tile_n)) <= kMostSharedRows;
+  const int64_t kept = kept_of(fused, params), stages = stages_of(fused, tile_n, kept);
+  return rows_apply(fused) && stages >= 3 && (kept == 0 || can_keep(fused, tile_n)) &&
+         shared_of(fused, tile_n, stages, kept) <= kMostSharedRows;
 }
 
 std::vector<RecipeParameter> rows_parameters(const Fused& fused) {
@@ -494,7 +529,10 @@ std::vector<RecipeParameter> rows_parameters(const Fused& fused) {
       {.name = "by_rows",
        .meaning = "1: make the input channels-last and multiply its rows of channels",
        .legal = {1, 0}},
-      {.name = "rows_n", .meaning = "output channels of a tile, if by_rows is 1", .legal = widths}};
+      {.name = "rows_n", .meaning = "output channels of a tile, if by_rows is 1", .legal = widths},
+      {.name = "rows_keep",
+       .meaning = "1: weights stay in shared memory, if by_rows is 1",
+       .legal = {1, 0}}};
 }
 
 ProgramPart rows_part(const Task& task, const Fused& fused, const Json& params,
