@@ -369,7 +369,7 @@ struct WgmmaGemm {
     }
   }
 
- private:
+ protected:
   static constexpr int kTileBytes = int(sizeof(Element)) * (TileA::kElements + TileB::kElements);
   static constexpr int kGroupPart = kPart / Groups;  // a thread's results of one product per block
 
