@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t kPairsDepth = 64;                    // of a tile
 constexpr int64_t kPairsShared = int64_t{227} * 1024;  // bytes that Hopper grants
+constexpr double kBytes = 4e12;                        // that an H200 moves in a second
 
 bool varies_with_batch(const Factor& factor) {
   return factor.batch.size() == 1 && factor.batch[0].move != Move::none;
@@ -72,20 +73,26 @@ void add_factor(const Factor& factor, const Label& label, const std::string& nam
       {"strides", {"1", line, fmt::format("{}*{}", line, across)}}};
 }
 
-// Estimates the time of the product and of the split in seconds. On an H200, a tile of 128 x 192
-// is assumed to reach 200 TFLOP/s, and the split to move 4 TB/s.
+// Estimates the time of the product of pairs in seconds. We assume that tiles of 128 x 192 reach
+// 200 TFLOP/s on an H200.
 double pairs_seconds(const Contraction& c, int64_t tile_n) {
-  constexpr double kRate = 200e12 / 2 / kSms, kBytes = 4e12, kLaunch = 3e-6;
+  constexpr double kRate = 200e12 / 2 / kSms;
   constexpr int64_t kStart = 100;  // a tile's prologue and epilogue, in steps along k
   const double speed = tile_n == 192 ? 1 : 0.9;
   const double depth = double(c.size(c.k) + kStart),
                rounds = double(ceil_div(tiles(c, 128, tile_n), kSms));
+  return rounds * 128 * double(tile_n) * depth / (kRate * speed);
+}
+
+// Estimates the time of the other three launches: two passes read the factors, and one writes
+// pairs.
+double split_seconds(const Contraction& c) {
+  constexpr double kLaunch = 3e-6;
   const auto elements = [&](const Factor& factor, int axis) {
     return double(c.size(axis)) * double(c.size(c.k)) *
            double(varies_with_batch(factor) ? c.batches() : 1);
   };
-  const double split = (elements(c.a, c.m) + elements(c.b, c.n)) * 12 / kBytes;
-  return rounds * 128 * double(tile_n) * depth / (kRate * speed) + split + 3 * kLaunch;
+  return (elements(c.a, c.m) + elements(c.b, c.n)) * 12 / kBytes + 3 * kLaunch;
 }
 
 int64_t tile_of_pairs(const Contraction& c) {
@@ -121,8 +128,11 @@ bool pairs_legal(const Contraction& c, const Json& params) {
 }
 
 bool pairs_pay(const Contraction& c) {
-  // seconds_of() compares products; on an H200, the products of floats take twice as long.
-  return pairs_seconds(c, tile_of_pairs(c)) * 1.05 < 2 * seconds_of(c);
+  // seconds_of() compares products; on an H200, the products of floats take twice as long. Both
+  // products take as long as their results take to be stored.
+  const double results = double(c.size(c.m) * c.size(c.n) * c.batches()) * 4 / kBytes;
+  const double pairs = pairs_seconds(c, tile_of_pairs(c)), split = split_seconds(c);
+  return (std::max(pairs, results) + split) * 1.05 < std::max(2 * seconds_of(c), results);
 }
 
 void choose_pairs(const Contraction& c, Json& params) {
