@@ -45,7 +45,8 @@ struct WgmmaPairGemm : WgmmaGemm<cute::half_t, cute::half_t, cute::half_t, TileM
 
   struct alignas(1024) Storage {
     cute::half_t a[Stages][2][TileA::kElements], b[Stages][2][TileB::kElements];  // high, low
-    uint64_t full[Stages], empty[Stages];
+    // The low parts of a stage become empty first, so that the producer can load them earlier.
+    uint64_t full[Stages], empty[Stages][2];
   };
 
   // All threads must call begin() first.
@@ -53,7 +54,8 @@ struct WgmmaPairGemm : WgmmaGemm<cute::half_t, cute::half_t, cute::half_t, TileM
     if (threadIdx.x == 0) {
       for (int s = 0; s < Stages; ++s) {
         cute::initialize_barrier(storage.full[s], 1);
-        cute::initialize_barrier(storage.empty[s], 4 * kConsumers * Cluster);
+        for (int part = 0; part < 2; ++part)
+          cute::initialize_barrier(storage.empty[s][part], 4 * kConsumers * Cluster);
       }
       asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
@@ -77,10 +79,10 @@ struct WgmmaPairGemm : WgmmaGemm<cute::half_t, cute::half_t, cute::half_t, TileM
     for (int step = first; step < last; ++step, this->advance()) {
       const int stage = this->stage_;
       uint64_t& full = storage.full[stage];
-      cute::wait_barrier(storage.empty[stage], this->phase_ ^ 1);
-      cute::set_barrier_transaction_bytes(full, kBytes);
       CUTE_UNROLL
-      for (int part = 0; part < 2; ++part) {
+      for (int part = 1; part >= 0; --part) {
+        cute::wait_barrier(storage.empty[stage][part], this->phase_ ^ 1);
+        if (part == 1) cute::set_barrier_transaction_bytes(full, kBytes);
         load_part<TileA, TileM, 1, DepthA>(a, storage.a[stage][part], full, step, tile.m * TileM,
                                            2 * batch_a + part);
         if (Cluster == 1 || part == rank)
@@ -100,9 +102,11 @@ struct WgmmaPairGemm : WgmmaGemm<cute::half_t, cute::half_t, cute::half_t, TileM
       cute::wait_barrier(storage.full[stage], this->phase_);
       start(storage.a[stage], storage.b[stage], sums);
       this->advance();
+      cute::warpgroup_wait<1>();
+      Base::release(storage.empty[stage][1]);
       cute::warpgroup_wait<0>();
       cute::warpgroup_fence_operand(sums);
-      Base::release(storage.empty[stage]);
+      Base::release(storage.empty[stage][0]);
       CUTE_UNROLL
       for (int i = 0; i < kPart; ++i) results[0][i] += sums(i);
     }
@@ -157,6 +161,7 @@ struct WgmmaPairGemm : WgmmaGemm<cute::half_t, cute::half_t, cute::half_t, TileM
       add(1, 0, k);
       add(0, 1, k);
     }
+    cute::warpgroup_commit_batch();
     CUTE_UNROLL
     for (int k = 0; k < 4; ++k) add(0, 0, k);
     cute::warpgroup_commit_batch();

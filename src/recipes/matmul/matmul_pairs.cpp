@@ -115,8 +115,8 @@ bool by_halves(const Json& params) {
 }
 
 int64_t pairs_shared(const Json& params) {
-  // Two parts of both tiles, with lines of 128 bytes, and two barriers.
-  const int64_t stage = 2 * (int_param(params, "tile_m") + int_param(params, "tile_n")) * 128 + 16;
+  // Two parts of both tiles, with lines of 128 bytes, and three barriers.
+  const int64_t stage = 2 * (int_param(params, "tile_m") + int_param(params, "tile_n")) * 128 + 24;
   return ceil_div(int_param(params, "stages") * stage, 1024) * 1024;
 }
 
