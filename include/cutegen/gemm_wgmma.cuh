@@ -375,7 +375,7 @@ struct WgmmaGemm {
     }
   }
 
- private:
+ protected:
   static constexpr int kBytesOfA = int(sizeof(Element)) * TileA::kElements;
   static constexpr int kTileBytes = kBytesOfA + int(sizeof(Element)) * TileB::kElements;
   static constexpr int kGroupPart = kPart / Groups;  // a thread's results of one product per block

@@ -24,7 +24,7 @@ constexpr int kStages = {{stages}};
 extern "C" __global__ void __launch_bounds__(Gemm::kThreads, Gemm::kResident)
 {{name}}({{map_params}}{{params}},
        {{sizes}}) {
-  extern __shared__ __align__(1024) uint4 shared[];
+{{gate}}  extern __shared__ __align__(1024) uint4 shared[];
   auto& storage = *reinterpret_cast<typename Gemm::Storage*>(shared);
   const int tiles_m = ceil_div(m_size, kTileM), {{tiles_n}}
   const int tiles = {{tiles}};

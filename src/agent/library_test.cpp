@@ -79,7 +79,7 @@ TEST(Library, PagesAreChosenByClass) {
 // A page about matrix products in a coarse type does not fit a task that needs float32's accuracy.
 TEST(Library, PagesAreAsAccurateAsTheTaskDemands) {
   EXPECT_THAT(pages_of(brief_of("matmul", MathMode::fp32)),
-              ElementsAre("gemm_wgmma", "three_products", "gemm"));
+              ElementsAre("gemm_wgmma", "gemm_wgmma_pairs", "three_products", "gemm"));
   EXPECT_THAT(pages_of(brief_of("matmul", MathMode::fp16)),
               ElementsAre("gemm_wgmma_halves", "tiled_mma", "gemm"));
   auto conv = brief_of("conv", MathMode::fp32);

@@ -338,6 +338,16 @@ ProgramPart part_of(const Task& task, const Stage& stage, const Json& params, co
                          : elementwise_part(task, fused, params, label, overlap);
 }
 
+// Returns the parts of all stages in the order in which they run.
+std::vector<ProgramPart> in_order(std::vector<ProgramPart> stages) {
+  std::vector<ProgramPart> parts;
+  for (ProgramPart& stage : stages) {
+    for (ProgramPart& part : stage.earlier) parts.push_back(std::move(part));
+    parts.push_back(std::move(stage));
+  }
+  return parts;
+}
+
 Result<KernelProgram> program(const Task& task, const Staged& staged, const Json& params) {
   const auto& list = staged.stages.list;
   std::vector<ProgramPart> parts;
@@ -349,6 +359,7 @@ Result<KernelProgram> program(const Task& task, const Staged& staged, const Json
   bool chained = staged.hopper;
   for (size_t i = 0; i < list.size(); ++i)
     chained &= is_nest(list[i]) || (is_product(list[i]) && !has_overlap(parts[i]));
+  parts = in_order(std::move(parts));
   if (chained) chain_steps(parts);
   return assemble(task, staged.stages, parts);
 }
@@ -444,6 +455,18 @@ Json with_threads_for(const std::string& name, Json params) {
   return params;
 }
 
+// Split products have other tiles than the products that multiply floats.
+Json with_tiles_for(const std::string& name, Json params) {
+  constexpr std::string_view kHalves = "by_halves";
+  if (!name.ends_with(kHalves)) return params;
+  const std::string prefix = name.substr(0, name.size() - kHalves.size());
+  const Json own = params[name] == 1 ? Json{{"tile_m", 128}, {"tile_n", 192}, {"stages", 2},
+                                            {"split", 1},    {"cluster", 2},  {"wgmma", 1}}
+                                     : Json{{"tile_n", 128}, {"stages", 4}, {"cluster", 1}};
+  for (const auto& [key, value] : own.items()) params[prefix + key] = value;
+  return params;
+}
+
 }  // namespace
 
 std::vector<Json> neighbours(const RecipeMatch& match, const Json& params) {
@@ -457,7 +480,7 @@ std::vector<Json> neighbours(const RecipeMatch& match, const Json& params) {
       if (params.at(p.name) == p.legal[rank]) continue;
       Json next = params;
       next[p.name] = p.legal[rank];
-      next = with_threads_for(p.name, std::move(next));
+      next = with_tiles_for(p.name, with_threads_for(p.name, std::move(next)));
       if (check_params(match, next)) list.push_back(std::move(next));
     }
   return list;

@@ -7,6 +7,7 @@
 
 #include "recipes/matmul/matmul_kernel.h"
 #include "recipes/matmul/matmul_maps.h"
+#include "recipes/matmul/matmul_pairs.h"
 #include "recipes/matmul/matmul_stream.h"
 #include "recipes/matmul/matmul_tiling.h"
 #include "recipes/nest/extents.h"
@@ -108,7 +109,9 @@ bool wgmma_legal(const Contraction& c, const Json& params) {
 
 // Sets the parameters that follow from the engine.
 Json with_wgmma_shape(const Contraction& c, Json params) {
-  if (engine_of(c, params) == MatmulEngine::wgmma_fp32) {
+  if (by_halves(params)) {
+    params.update({{"threads", 384}, {"tile_k", 64}});
+  } else if (engine_of(c, params) == MatmulEngine::wgmma_fp32) {
     params["threads"] = 256 + 2 * int_param(params, turned(c) ? "tile_n" : "tile_m");
     params["tile_k"] = 32;
   } else {
@@ -124,6 +127,7 @@ int64_t shared_bytes(const Contraction& c, const Json& params) {
   const MatmulEngine engine = engine_of(c, params);
   if (engine == MatmulEngine::wgmma_fp32) return wgmma_fp32_shared(c, params);
   if (engine == MatmulEngine::wgmma) return wgmma_shared(params);
+  if (engine == MatmulEngine::wgmma_pairs) return pairs_shared(params);
   if (engine == MatmulEngine::stream) return stream_shared(c, params);
   if (engine == MatmulEngine::mma)
     return (int_param(params, "tile_m") + int_param(params, "tile_n")) *
@@ -165,6 +169,10 @@ Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params,
                {"args", arguments(k.tensors, k.numbers)},
                {"shared_bytes", shared_bytes(c, params)}};
   if (persistent(engine_of(c, params))) product["grid"] = {label("tiles"), params.at("split"), 1};
+  if (by_halves(params)) {
+    add_map_arguments(c, label, product);
+    product["cluster"] = {int_param(params, "cluster"), 1, 1};
+  }
   if (engine_of(c, params) == MatmulEngine::wgmma) {
     add_map_arguments(c, label, product);
     product["cluster"] = {int_param(params, "cluster"), 1, 1};
@@ -216,12 +224,12 @@ std::string ctas_text(const Contraction& c, const Json& params, MatmulEngine eng
   if (!c.parts.empty()) n = "(" + n + ")";
   if (!persistent(engine)) return m + "*" + n;
   const bool halves = engine == MatmulEngine::wgmma;
-  const int64_t cluster = halves ? int_param(params, "cluster") : 1,
+  const int64_t cluster = halves || by_halves(params) ? int_param(params, "cluster") : 1,
                 resident = halves ? wgmma_resident(params) : 1,
                 most = kSms * resident / int_param(params, "split") / cluster;
   const std::string all = fmt::format("ceil_div({},{})*{}*{}", m, cluster, n, label("batches"));
   // Tiles outside the triangle take no time, so the GPU should choose each CTA's next tile.
-  if (!halves && c.zero_outside) return all;
+  if (!halves && !by_halves(params) && c.zero_outside) return all;
   return fmt::format("{}*min({},{})", cluster, all, std::max<int64_t>(1, most));
 }
 
@@ -382,6 +390,14 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
                                    .legal = {1, 0}});
     return all;
   }
+  if (hopper && pairs_apply(c)) {
+    tile_n.legal.insert(tile_n.legal.begin() + 1, 192);
+    const RecipeParameter halves_on{
+        .name = "by_halves",
+        .meaning = "1: split both factors into pairs of half-precision values first",
+        .legal = pairs_pay(c) ? Values{1, 0} : Values{0, 1}};
+    return {wgmma, halves_on, tile_m, tile_n, cluster, split, stages, tile_k, threads, vector};
+  }
   if (hopper) return {wgmma, tile_m, tile_n, split, stages, tile_k, threads, vector};
   if (!cores) return {tile_m, threads, tile_k, split, stages, tile_n, vector};
   return {cores_on, vector, tile_m, tile_n, stages, tile_k, threads, split};
@@ -420,6 +436,7 @@ Json matmul_safe(const Contraction& c) {
   if (best.engine != MatmulEngine::wgmma && c.math_mode != MathMode::fp32) {
     params["tile_m"] = std::min<int64_t>(best.tile_m, 128);
   }
+  if (pairs_apply(c)) choose_pairs(c, params);
   return params;
 }
 
@@ -428,6 +445,8 @@ bool matmul_legal(const Contraction& c, const Json& params) {
   if (c.joined() && (int_param(params, "split") > 1 || shares_last_round(params))) return false;
   if (c.groups() > 1 && !persistent(engine)) return false;
   if (engine == MatmulEngine::stream) return stream_legal(c, params);
+  if (engine == MatmulEngine::wgmma_pairs) return pairs_legal(c, params);
+  if (pairs_apply(c) && int_param(params, "cluster") != 1) return false;
   if (int_param(params, "tile_m") < 64 || int_param(params, "tile_n") < 32) return false;
   if (engine == MatmulEngine::wgmma_fp32) return wgmma_fp32_legal(c, params);
   if (engine == MatmulEngine::wgmma) return wgmma_legal(c, with_wgmma_shape(c, params));
@@ -441,8 +460,11 @@ bool matmul_legal(const Contraction& c, const Json& params) {
                                      : simt_legal(m, n, k, threads, stages);
 }
 
-ProgramPart matmul_part(const Task& task, const Contraction& c, const Json& params,
-                        const Label& label) {
+namespace {
+
+// The part of one kernel of a product, and of the kernel that adds the parts of a split.
+ProgramPart product_part(const Task& task, const Contraction& c, const Json& params,
+                         const Label& label) {
   const MatmulEngine engine = engine_of(c, params);
   const Json chosen = persistent(engine)               ? with_wgmma_shape(c, params)
                       : engine == MatmulEngine::stream ? with_stream_shape(c, params)
@@ -460,7 +482,21 @@ ProgramPart matmul_part(const Task& task, const Contraction& c, const Json& para
     part.scratch.push_back({{"name", label("partial")},
                             {"dtype", "f32"},
                             {"shape", {chosen.at("split"), label("elements")}}});
+  if (engine == MatmulEngine::wgmma_pairs) add_pairs(c, label, part);
   part.steps = plan_steps(c, kernel, chosen, label);
+  return part;
+}
+
+}  // namespace
+
+ProgramPart matmul_part(const Task& task, const Contraction& c, const Json& params,
+                        const Label& label) {
+  if (!by_halves(params)) return product_part(task, c, params, label);
+  const Label own = pairs_label(label);
+  Json with_control = params;
+  with_control["control"] = own("control");
+  ProgramPart part = product_part(task, c, without_pairs(c, params, label), label);
+  part.earlier = {split_part(task, c, own), product_part(task, c, with_control, own)};
   return part;
 }
 

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "recipes/matmul/matmul_finish.h"
 #include "recipes/matmul/matmul_maps.h"
+#include "recipes/matmul/matmul_pairs.h"
 #include "recipes/matmul/matmul_stream.h"
 #include "recipes/text/kernel_text.h"
 
@@ -71,6 +72,7 @@ std::string gemm_type(const Contraction& c, const Json& params, const Label& lab
                     order = fmt::format("{}, {}, {}, {}", label("VECTOR_A"), label("VECTOR_B"),
                                         flag(along_depth(c.a)), flag(along_depth(c.b)));
   if (engine == MatmulEngine::stream) return stream_type(c, params, label);
+  if (engine == MatmulEngine::wgmma_pairs) return pairs_type(c);
   if (engine == MatmulEngine::wgmma_fp32)
     return fmt::format(
         "cutegen::WgmmaFp32Gemm<{}, kTileM, kTileN, kTileK, kStages,\n"
@@ -191,6 +193,8 @@ int64_t out_vector(const Contraction& c, const Json& params) {
       return vector;
     case MatmulEngine::wgmma:
       return vector == 8 ? 8 : 2;
+    case MatmulEngine::wgmma_pairs:
+      break;
     case MatmulEngine::wgmma_fp32:
       if (turned(c)) return 1;
       break;
@@ -439,7 +443,8 @@ class MatmulWriter {
 
   // The work after the product, or after each of the joined products.
   std::string results_text(MatmulKernel& k) {
-    const bool ahead = engine_of(c_, params_) == MatmulEngine::wgmma;
+    const MatmulEngine engine = engine_of(c_, params_);
+    const bool ahead = engine == MatmulEngine::wgmma || engine == MatmulEngine::wgmma_pairs;
     if (!apart(c_)) return finishes_.front().results(k.numbers, ahead);
     std::string text;
     for (size_t p = 0; p < finishes_.size(); ++p)
@@ -475,14 +480,16 @@ class MatmulWriter {
       t["steps"] = indent(steps(c_, shares_), 2);
       return;
     }
-    const bool halves = engine == MatmulEngine::wgmma;
-    const std::string tile =
-        joined.tile_text(halves ? "cutegen::cluster_tile<kCluster>(at % tiles, tiles_m, tiles_n);"
-                                : "cutegen::tile_index(at % tiles, tiles_m, tiles_n);");
+    const bool halves = engine == MatmulEngine::wgmma, pairs = engine == MatmulEngine::wgmma_pairs;
+    const std::string tile = joined.tile_text(
+        halves || pairs ? "cutegen::cluster_tile<kCluster>(at % tiles, tiles_m, tiles_n);"
+                        : "cutegen::tile_index(at % tiles, tiles_m, tiles_n);");
     t["items"] = indent(items_text(shares_) + indent(tile + "\n" + steps(c_, shares_), 2), 4);
     t["prologue"] = prologue_text(shares_);
+    t["gate"] = gate_text(params_, pairs);
     t["part"] = part_text(shares_);
     t["turn"] = ping_pong(params_) ? "      if (gemm.skips(first, last)) continue;\n" : "";
+    if (pairs) return pairs_text(c_, params_, t);
     const PersistentText text{
         .tensors = fmt::format(
             "      Tensor rows = make_tensor(make_gmem_ptr({}{}),\n"
@@ -510,17 +517,23 @@ class MatmulWriter {
                    compute_text();
     t["a"] = name_of(c_, c_.a);
     t["b"] = name_of(c_, c_.b);
-    std::string a_row = layouts.stride_text(c_.a.row, "a_row"),
-                a_depth = layouts.stride_text(c_.a.depth, "a_depth");
-    t["a_stride"] = fmt::format("make_stride({}, {})", a_row, a_depth);
+    const bool pairs = engine == MatmulEngine::wgmma_pairs;  // then another kernel reads a and b
+    if (!pairs) {
+      std::string a_row = layouts.stride_text(c_.a.row, "a_row"),
+                  a_depth = layouts.stride_text(c_.a.depth, "a_depth");
+      t["a_stride"] = fmt::format("make_stride({}, {})", a_row, a_depth);
+    }
     const int deeper = persistent(engine) ? 4 : 0;
     JoinedText joined(c_, finishes_, k.numbers);
-    t["columns"] = indent(joined.columns_text(), 2 + deeper);
-    t["a_batch"] = layouts.batch_offset(c_.a, "a");
+    if (!pairs) t["columns"] = indent(joined.columns_text(), 2 + deeper);
+    if (!pairs) t["a_batch"] = layouts.batch_offset(c_.a, "a");
     t["tiles_n"] = joined.tiles_text();
     engine_text(engine, joined, t);
-    std::vector<const Operand*> operands{&c_.a.operand};
-    for (const JoinedFactor& of : factors_of(c_)) operands.push_back(&of.factor->operand);
+    std::vector<const Operand*> operands;
+    if (!pairs) {
+      operands.push_back(&c_.a.operand);
+      for (const JoinedFactor& of : factors_of(c_)) operands.push_back(&of.factor->operand);
+    }
     const std::vector<Operand> grids = stream_operands(c_);
     for (const Operand& grid : grids) operands.push_back(&grid);
     for (const MatmulFinish& finish : finishes_)
@@ -540,6 +553,10 @@ class MatmulWriter {
           2 + deeper);
     } else {
       t["results"] = indent(results_text(k), 2 + deeper);
+    }
+    if (params_.contains("control")) {
+      k.tensors.push_back(params_.at("control"));
+      declarations.push_back("unsigned const* __restrict__ control");
     }
     if (shares_ == Shares::tail) {
       k.tensors.push_back(label_("partial"));
@@ -585,12 +602,14 @@ class MatmulWriter {
 MatmulEngine engine_of(const Contraction& c, const Json& params) {
   auto on = [&](const char* name) { return params.contains(name) && params.at(name) == 1; };
   if (on("stream")) return MatmulEngine::stream;
+  if (by_halves(params)) return MatmulEngine::wgmma_pairs;
   if (on("wgmma")) return bytes_of_element(c) == 4 ? MatmulEngine::wgmma_fp32 : MatmulEngine::wgmma;
   return on("tensor_cores") ? MatmulEngine::mma : MatmulEngine::simt;
 }
 
 bool persistent(MatmulEngine engine) {
-  return engine == MatmulEngine::wgmma || engine == MatmulEngine::wgmma_fp32;
+  return engine == MatmulEngine::wgmma || engine == MatmulEngine::wgmma_fp32 ||
+         engine == MatmulEngine::wgmma_pairs;
 }
 
 bool ping_pong(const Json& params) {

@@ -26,9 +26,9 @@ struct MatmulKernel {
 
 // How a kernel multiplies: simt uses the CUDA cores; mma uses mma.sync; wgmma uses wgmma on 16-bit
 // elements; wgmma_fp32 uses wgmma on floats, in three tf32 products with float32 accuracy or in one
-// tf32 product; stream uses mma.sync on weights that bypass shared memory, for products with few
-// rows.
-enum class MatmulEngine { simt, mma, wgmma, wgmma_fp32, stream };
+// tf32 product; wgmma_pairs uses wgmma on floats that another kernel has split into pairs of 16-bit
+// values; stream uses mma.sync on weights that bypass shared memory, for products with few rows.
+enum class MatmulEngine { simt, mma, wgmma, wgmma_fp32, wgmma_pairs, stream };
 MatmulEngine engine_of(const Contraction& c, const Json& params);
 // Returns whether as many CTAs as the GPU holds compute all tiles, with wgmma.
 bool persistent(MatmulEngine engine);

@@ -196,6 +196,76 @@ TEST(Matmul, WgmmaWithFloat32AccuracyNeedsHopper) {
   EXPECT_THAT(c.source(off), HasSubstr("SimtGemm<"));
 }
 
+// Large float32 products multiply pairs of 16-bit values, and keep the product of floats for values
+// that pairs cannot represent.
+TEST(Matmul, LargeProductsMultiplyPairsOfHalves) {
+  const ProductCase c("mm_plain", MathMode::fp32, "sm_90a");
+  EXPECT_EQ(c.match.safe.at("by_halves"), 0);  // a small product
+  const Json on{{"wgmma", 1},  {"by_halves", 1}, {"tile_m", 128}, {"tile_n", 192},
+                {"stages", 2}, {"cluster", 2},   {"split", 1}};
+  const KernelProgram program = c.program(on);
+  EXPECT_THAT(program.sources.at("split_halves.cu"), HasSubstr("cutegen::split_pairs<"));
+  EXPECT_THAT(program.sources.at("kernel_halves.cu"),
+              HasSubstr("cutegen::WgmmaPairGemm<kTileM, kTileN, kStages, true, false, kCluster>"));
+  EXPECT_THAT(program.sources.at("kernel_halves.cu"), HasSubstr("if (control[0] != 0) return;"));
+  EXPECT_THAT(program.sources.at("kernel.cu"), HasSubstr("if (control[0] == 0) return;"));
+  EXPECT_THAT(program.sources.at("kernel.cu"), HasSubstr("kTileN = 128;"));
+  const Json plan = to_json(program.plan);
+  std::vector<std::string> kernels;
+  for (const Json& step : plan["steps"]) kernels.push_back(step["kernel"]);
+  EXPECT_THAT(kernels,
+              testing::ElementsAre("range_halves", "split_halves", "matmul_halves", "matmul"));
+  EXPECT_EQ(plan["steps"][2]["cluster"][0], 2);
+}
+
+// A pair of tiles of 128 x 192 has 80 KiB in a stage.
+TEST(Matmul, PairsOfHalvesFitAnSm) {
+  const ProductCase c("mm_plain", MathMode::fp32, "sm_90a");
+  const auto legal = [&](const Json& change) {
+    Json params = c.match.safe;
+    params.update({{"wgmma", 1},
+                   {"by_halves", 1},
+                   {"tile_m", 128},
+                   {"tile_n", 128},
+                   {"stages", 3},
+                   {"split", 1}});
+    params.update(change);
+    return bool(instantiate(c.task, c.match, params));
+  };
+  EXPECT_TRUE(legal({}));
+  EXPECT_TRUE(legal({{"tile_n", 192}, {"stages", 2}}));
+  EXPECT_FALSE(legal({{"tile_n", 192}}));
+  EXPECT_FALSE(legal({{"stages", 4}}));
+  EXPECT_FALSE(legal({{"tile_m", 64}}));
+  EXPECT_FALSE(legal({{"split", 2}}));
+  EXPECT_FALSE(legal({{"by_halves", 0}, {"cluster", 2}}));
+}
+
+// The cost model weighs the split of both factors against the faster product.
+TEST(Matmul, OnlyLargeProductsPayForPairs) {
+  const auto chosen = [](int64_t m, int64_t n, int64_t k) {
+    Contraction c;
+    c.hopper = true;
+    c.loads.axes = {{.size = m, .reduced = false, .extent = "M"},
+                    {.size = n, .reduced = false, .extent = "N"},
+                    {.size = k, .reduced = false, .extent = "K"}};
+    c.m = 0, c.n = 1, c.k = 2;
+    for (Factor* factor : {&c.a, &c.b}) {
+      factor->operand.dtype = DType::f32;
+      factor->row = {.move = Move::stride, .expression = "K"};
+      factor->depth = {.move = Move::next, .expression = "1"};
+    }
+    EXPECT_TRUE(matmul_legal(c, matmul_safe(c)));
+    return matmul_safe(c).at("by_halves") == 1;
+  };
+  EXPECT_TRUE(chosen(4096, 4096, 4096));
+  EXPECT_TRUE(chosen(1024, 8192, 8192));
+  EXPECT_FALSE(chosen(8192, 8192, 32));    // the split moves as much as the product
+  EXPECT_FALSE(chosen(128, 1024, 1024));   // the launches take longer than the product
+  EXPECT_FALSE(chosen(32768, 32768, 64));  // the stores take longer than the product
+  EXPECT_FALSE(chosen(16, 8192, 8192));
+}
+
 // In 16-bit modes wgmma reads both operands from shared memory, in any order.
 TEST(Matmul, WgmmaMultipliesInTheMathMode) {
   EXPECT_FALSE(ProductCase("mm_plain", MathMode::bf16).match.safe.contains("wgmma"));

@@ -38,6 +38,7 @@ struct ProgramPart {
   bool hopper = false;  // the part needs features that only Hopper has
   Json symbols = Json::object(), defines = Json::object(), tensor_maps = Json::object();
   Json requirements = Json::array(), scratch = Json::array(), steps = Json::array();
+  std::vector<ProgramPart> earlier = {};  // the stage's parts that run before this one
 };
 
 // Makes each step (launch) of a program for sm_90a begin while the previous step ends (programmatic

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Float32 products through pairs of half-precision values (cutegen/gemm_wgmma_pairs.cuh): when a
+// product may use them, what they cost, and the kernels and buffers that they add to a program.
+//
+// Contract: with the parameter `by_halves` 1, a stage has three parts: split_part() with the
+// kernels `range` and `split`, the product of the pairs, and the product of floats. The word
+// control[0] decides which of the products computes the results: it is 0 if the pairs are as
+// accurate as float32.
+//
+// Example: part.earlier = {split_part(task, c, params, label), pairs};
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "recipes/nest/contraction.h"
+#include "recipes/text/program_part.h"
+
+namespace cutegen::recipes {
+
+// Returns whether a product has the form that pairs need.
+bool pairs_apply(const Contraction& c);
+// Returns whether the parameters choose pairs.
+bool by_halves(const Json& params);
+bool pairs_legal(const Contraction& c, const Json& params);
+int64_t pairs_shared(const Json& params);  // bytes
+// Returns whether pairs are estimated to be faster.
+bool pairs_pay(const Contraction& c);
+// Sets the parameters to the choice of the cost model.
+void choose_pairs(const Contraction& c, Json& params);
+// Returns the label of the parts with pairs, so that their names differ from the other product's.
+Label pairs_label(const Label& label);
+// Returns the parameters of the product that runs if pairs are too inaccurate.
+Json without_pairs(const Contraction& c, Json params, const Label& label);
+
+ProgramPart split_part(const Task& task, const Contraction& c, const Label& label);
+// Adds the symbols, buffers and tensor maps of the pairs. The part already has the sizes.
+void add_pairs(const Contraction& c, const Label& label, ProgramPart& part);
+std::string pairs_type(const Contraction& c);
+// Fills the placeholders of kernels/matmul/persistent.cu.
+void pairs_text(const Contraction& c, const Json& params, std::map<std::string, std::string>& t);
+// Writes the test of control[0] at the begin of a product, if the program has two.
+std::string gate_text(const Json& params, bool pairs);
+
+}  // namespace cutegen::recipes
