@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from . import float8
+
 if TYPE_CHECKING:
     from torch._ops import OpOverload
 
 MOST = 2.0**24  # float32 has all whole numbers up to this one
 FEW = 64  # elements that are looked at first
-aten = torch.ops.aten
 
 # These give whole numbers for whole numbers. Other names of the same operator start like the name here.
 OPERATORS = {"_to_copy", "clone", "arange", "add", "sub", "rsub", "mul", "neg", "abs", "relu", "clamp", "maximum",
@@ -28,12 +29,13 @@ OPERATORS = {"_to_copy", "clone", "arange", "add", "sub", "rsub", "mul", "neg", 
 
 def is_whole(t: Tensor) -> bool:
     """Whether all elements are whole numbers of at most MOST."""
+    if not t.is_floating_point():
+        return not t.is_complex()
     flat = t.detach().reshape(-1)
-    if not flat.is_floating_point():
-        return True
-    few = flat[:FEW]
+    few = float8.widened(flat[:FEW])
     if not bool((few == few.round()).all()):
         return False
+    flat = float8.widened(flat)
     return bool(((flat == flat.round()) & (flat.abs() <= MOST)).all())
 
 
