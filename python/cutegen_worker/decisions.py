@@ -5,7 +5,9 @@ A comparison of computed values, an order of computed values and the index of a 
 differ by no more than a few of their rounding errors, both outcomes are correct. A comparison of inputs has no rounding
 error, so it has one correct outcome. `Watched` records the operands of each decision in the float64, the native and the
 sequential run. Their differences and the rounding of the mode give each operand's margin. `Turned` then runs the
-reference in float64 twice: the uncertain decisions go one way in the first run, and the other way in the second run.
+reference in float64: the uncertain decisions go one way in the first run, and the other way in the second run. In up to
+MOST_MIXED further runs, each decision goes its own way, because later results may depend on several decisions: if a
+token goes to another expert, the next tokens of both experts get other places.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 ROUNDINGS = {"fp32": 4.0}  # an operand's margin in roundings; in other modes 1
 TINY = 2.0**-126  # smaller numbers may become zero
 MOST_WATCHED = 1 << 24  # elements of recorded operands
+MOST_MIXED = 6
 REACH = 32  # neighbours by magnitude on either side whose error an operand may have
 NAMES = {"gt", "lt", "ge", "le", "sort", "topk", "argmax", "argmin", "max", "min"}  # for facts.py
 COMPARISONS = set(overloads(*(f"{name}.{kind}" for name in ("gt", "lt", "ge", "le") for kind in ("Tensor", "Scalar"))))
@@ -90,9 +93,10 @@ def compared(args: tuple[Any, ...]) -> tuple[Tensor, Tensor]:
     return a - b, torch.maximum(a.abs(), b.abs()).expand((a - b).shape)
 
 
-def margins(exact: Watched, others: list[Watched], eps: float, roundings: float) -> list[Tensor | None]:
+def margins(exact: Watched, others: list[Watched], eps: float, roundings: float,
+            alone: bool = False) -> list[Tensor | None]:
     """The margin of each decision's operand, or None if it is unknown. A difference that is zero in every run is
-    certain: its margin is -1."""
+    certain: its margin is -1. `alone`: an operand has its own error, not the largest one of its neighbours."""
     out: list[Tensor | None] = []
     for k, known in enumerate(exact.seen):
         runs = [run.seen[k] if k < len(run.seen) else None for run in others]
@@ -105,7 +109,7 @@ def margins(exact: Watched, others: list[Watched], eps: float, roundings: float)
             assert run is not None
             error = torch.maximum(error, torch.nan_to_num((run[0] - value).abs(), 0, 0, 0))
             zero &= run[0] == 0
-        margin = roundings * torch.maximum(nearby(value, error), eps * torch.nan_to_num(scale, 0, 0, 0)) + TINY
+        margin = roundings * torch.maximum(error if alone else nearby(value, error), eps * torch.nan_to_num(scale, 0, 0, 0)) + TINY
         out.append(margin.masked_fill(zero, -1))
     return out
 
@@ -145,13 +149,20 @@ class Order:
         return sign * out
 
 
-class Turned(Decisions):
-    """Turns the uncertain decisions one way (`up`) or the other."""
+def scattered_numbers(count: int, like: Tensor) -> Tensor:
+    """Whole numbers from 0 to 1023 in a fixed order without a pattern."""
+    at = torch.arange(count, device=like.device)
+    return (at * 2654435761 >> 9) % 1024
 
-    def __init__(self, known: list[Tensor | None], up: bool) -> None:
+
+class Turned(Decisions):
+    """Turns the uncertain decisions one way (`up`) or the other. With `mixed` > 0, each decision goes its own way, and
+    another way for each value of `mixed`. `choices` is the largest number of outcomes of a decision."""
+
+    def __init__(self, known: list[Tensor | None], up: bool, mixed: int = 0) -> None:
         super().__init__()
-        self.known, self.up = known, up
-        self.turned = False
+        self.known, self.up, self.mixed = known, up, mixed
+        self.turned, self.choices = False, 2
         self.orders: dict[int, Order] = {}
 
     def decide(self, number: int, func: OpOverload, args: tuple[Any, ...], more: dict[str, Any]) -> Any:
@@ -162,7 +173,10 @@ class Turned(Decisions):
         if func in COMPARISONS:
             unsure = compared(args)[0].abs() <= margin
             self.turned |= bool(unsure.any())
-            return out.masked_fill(unsure, self.up)
+            if not self.mixed:
+                return out.masked_fill(unsure, self.up)
+            odd = (scattered_numbers(out.numel(), out).view(out.shape) + self.mixed) % 2 == 1
+            return torch.where(unsure, odd, out)
         if func in SORTS:
             return self.sort(func, args, more, margin)
         return self.largest(args, more, out, margin, LARGEST[func])
@@ -174,7 +188,7 @@ class Turned(Decisions):
             return func(*args, **more)
         values, at = torch.sort(x, dim=dim, descending=falling, stable=True)
         rising = (-values if falling else values).movedim(dim, -1).contiguous()
-        near = 2 * torch.nan_to_num(margin, 0, 0, 0).gather(dim, at).clamp(min=0).movedim(dim, -1)
+        near = 2 * torch.nan_to_num(margin, 0, 0, 0).gather(dim, at).clamp(min=TINY).movedim(dim, -1)
         low = torch.searchsorted(rising, rising - near)
         high = torch.searchsorted(rising, (rising + near).contiguous(), right=True) - 1
         if named.get("stable"):  # equal values have a certain order
@@ -184,14 +198,30 @@ class Turned(Decisions):
         here = torch.arange(rising.shape[-1], device=x.device)
         low, high = torch.minimum(low, here), torch.maximum(high, here)  # NaN has no neighbours
         self.turned |= bool((high > low).any())
+        self.choices = max(self.choices, int((high - low).max()) + 1 if low.numel() else 0)
         order = Order(at.movedim(dim, -1), low, high, dim)
-        if self.up:
+        if self.mixed:
+            after = self.rearranged(order).movedim(-1, dim)
+            values, at = values.gather(dim, after), at.gather(dim, after)
+        elif self.up:
             after = next_in_group(high[..., :-1] > here[:-1]).movedim(-1, dim)
             values, at = values.gather(dim, after), at.gather(dim, after)
         if "k" in named:
             values, at = values.narrow(dim, 0, named["k"]), at.narrow(dim, 0, named["k"])
-        self.orders[at.untyped_storage().data_ptr()] = order
+        if not self.mixed:
+            self.orders[at.untyped_storage().data_ptr()] = order
         return values, at
+
+    def rearranged(self, order: Order) -> Tensor:
+        """Another order of the ranks. In the first two runs, elements of one window are in the order of their
+        positions, as in most programs. Then each element moves on within its window, in each row by another distance.
+        """
+        low, high, count = order.low, order.high, order.at.shape[-1]
+        if self.mixed <= 2:
+            return torch.argsort(low * count + (order.at if self.mixed == 1 else count - 1 - order.at), dim=-1)
+        here = torch.arange(count, device=low.device)
+        by = scattered_numbers(low.numel() // max(count, 1), low).view(*low.shape[:-1], 1) + self.mixed
+        return torch.argsort(low + (here - low + by) % (high - low + 1), dim=-1, stable=True)
 
     def largest(self, args: tuple[Any, ...], more: dict[str, Any], out: Any, margin: Tensor, most: bool) -> Any:
         """Turns the index of the largest or the smallest element. Of equal values, the first one is certain."""
@@ -208,6 +238,12 @@ class Turned(Decisions):
         shape = [-1 if d == dim % x.dim() else 1 for d in range(x.dim())]
         here = torch.arange(x.shape[dim], device=x.device).view(shape)
         index = out[1] if isinstance(out, tuple) else out
+        if self.mixed:
+            unsure |= (x == top) & unsure.any(dim, True)
+            ways = unsure.sum(dim, True)
+            self.choices = max(self.choices, int(ways.max()))
+            by = (scattered_numbers(ways.numel(), ways).view(ways.shape) + self.mixed) % ways.clamp(min=1)
+            unsure &= unsure.cumsum(dim) - 1 == by
         other = torch.where(unsure, here, -1).amax(dim, keep) if self.up else \
             torch.where(unsure, here, x.shape[dim]).amin(dim, keep)
         found = torch.where(unsure.any(dim, keep), other, index.reshape(other.shape)).reshape(index.shape)
@@ -266,9 +302,15 @@ def turned(exact: Run, others: list[Run], eps: float, roundings: float) -> Itera
         if one.count == first.count:  # a sequential loss compares values of its own
             watched.append(one)
     known = margins(first, watched, eps, roundings)
+    choices = 2
     for up in (False, True):
         with Turned(known, up) as turn:
             out: list[Tensor] = exact()
         if not turn.turned:
             return
+        choices = max(choices, turn.choices)
         yield out
+    alone = margins(first, watched, eps, roundings, alone=True)
+    for mixed in range(1, min(choices + 2, MOST_MIXED) + 1):
+        with Turned(alone if mixed <= 2 else known, True, mixed):
+            yield exact()

@@ -24,6 +24,8 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from . import whole
+
 if TYPE_CHECKING:
     from torch._ops import OpOverload
 
@@ -554,7 +556,8 @@ class RoundedAnew(TorchDispatchMode):
         if func.is_view:
             return out
         if isinstance(out, torch.Tensor) and out.dtype == torch.float64 and not any(out is a for a in args):
-            out = out * (1 + 2.0**-52 * signs_like(out, self.generator))
+            moved = out * (1 + 2.0**-52 * signs_like(out, self.generator))
+            out = torch.where(out.abs() <= whole.MOST, out, moved) if whole.keeps_whole(func, args) else moved
         if from_computed or func not in COPIES:
             results = out if isinstance(out, (tuple, list)) else (out,)
             self.computed |= {r.untyped_storage().data_ptr() for r in results if isinstance(r, torch.Tensor)}
@@ -571,12 +574,13 @@ class Shifted(TorchDispatchMode):
     """Moves each element of a float64 product, convolution or sum by `size` times the root of the sum of its squared
     terms, randomly up or down. With `size` = 1 rounding, rounded terms move an element about as far. It also moves the
     operands of variances and norms. No change of the inputs moves tanh(x) for a large x, but a sum of such terms may
-    cancel, and its rounding then depends on the order.
+    cancel, and its rounding then depends on the order. A sum of whole numbers stays if the sum of its squared terms,
+    and therefore every partial sum, is at most `exact`: every order then gives the same result.
     """
 
-    def __init__(self, generator: torch.Generator, size: float) -> None:
+    def __init__(self, generator: torch.Generator, size: float, exact: float) -> None:
         super().__init__()
-        self.generator, self.size = generator, size
+        self.generator, self.size, self.exact = generator, size, exact
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
                            kwargs: dict[str, Any] | None = None) -> Any:
@@ -586,7 +590,10 @@ class Shifted(TorchDispatchMode):
         squares = SQUARES.get(func) or SQUARES_OF_SUMS.get(func)
         if squares is None or out.dtype != torch.float64:
             return out
-        noise = torch.nan_to_num(squares(*args, **(kwargs or {})), 0, 0, 0).clamp_(min=0).sqrt_()
+        terms = torch.nan_to_num(squares(*args, **(kwargs or {})), 0, 0, 0).clamp_(min=0)
+        noise = terms.sqrt()
+        if whole.keeps_whole(func, args):
+            noise.masked_fill_(terms <= self.exact, 0.0)
         return noise.mul_(signs_like(out, self.generator)).mul_(self.size).add_(out)
 
     def moved(self, t: Tensor) -> Tensor:

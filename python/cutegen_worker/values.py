@@ -262,7 +262,7 @@ def shifts(mode: str, generator: Generator) -> Iterator[tuple[orders.Shifted, fl
     state = generator.get_state()
     for size in (far, -far):
         generator.set_state(state)  # the same signs
-        yield orders.Shifted(generator, size * ULP[mode]), far
+        yield orders.Shifted(generator, size * ULP[mode], 2 / ULP[mode]), far
 
 
 def sensitivity(reference: Reference, truth: list[Tensor], permitted: Permitted, generator: Generator,

@@ -240,6 +240,8 @@ void fields(Fields& v, LaunchTrace& t) {
   v("stored", t.stored);
   v("atomics", t.atomics);
   v("stored_sectors", t.stored_sectors, kCounters);
+  v("unreached", t.unreached, kCounters);
+  v("unreached_from", t.unreached_from, kCounters);
   v("index", index, kList);
   v("line", line, kList);
   v("column", column, kList);

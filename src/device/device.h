@@ -130,6 +130,9 @@ struct LaunchTrace {
   double loaded = 0, stored = 0;  // bytes of global memory; an atomic is a load and a store
   bool atomics = false;           // on global memory
   std::map<std::string, double> stored_sectors;  // stored sectors of 32 bytes, by buffer
+  // Only of a sampled launch, and only of buffers for which the simulator knows it: the share of
+  // the buffer to which no block stores, and where the first such part begins, as a share.
+  std::map<std::string, double> unreached, unreached_from;
   // Instructions that at least one lane executed, in program order.
   std::vector<TracedInst> executed;
 };

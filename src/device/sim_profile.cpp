@@ -115,6 +115,9 @@ LaunchTrace sim_trace(const Launch& step, const ptx::LaunchReport& r) {
   t.atomics = c.global_atomic_requests > 0;
   for (const ptx::BufferTraffic& b : r.traffic)
     if (b.store_sectors > 0) t.stored_sectors[b.buffer] = double(b.store_sectors);
+  for (const ptx::BufferTraffic& b : r.traffic)
+    if (b.reach_known)
+      t.unreached[b.buffer] = b.unreached, t.unreached_from[b.buffer] = b.unreached_from;
   constexpr size_t kMostTraced = 60'000;  // below the limit of the codec
   for (const ptx::ExecutedInst& i : r.executed)
     if (t.executed.size() < kMostTraced)

@@ -87,6 +87,38 @@ for seed in range(12):
 print(honest, caught)
 '''
 
+# Tokens go to slots of experts by a product with zeros and ones, which the module computes by counting.
+DISPATCH = COMMON + '''
+def dispatched(x, experts):
+    hot = torch.nn.functional.one_hot(experts, 8).to(x.dtype).sum(1)
+    slot = ((torch.cumsum(hot, 0) * hot - 1)[:, :, None] == torch.arange(16)).to(x.dtype)
+    return torch.einsum("tec,td->ecd", slot, x)
+
+
+MODULE = MODULE.replace("from torch import nn", "from torch import nn\\nfrom torch.nn.functional import one_hot")
+rest = """
+        hot = one_hot(experts, 8).to(x.dtype).sum(1)
+        slot = ((torch.cumsum(hot, 0) * hot - 1)[:, :, None] == torch.arange(16)).to(x.dtype)
+        return torch.einsum("tec,td->ecd", slot, x)"""
+given = MODULE.format(names="x, experts", inputs="torch.randn(40, 9), torch.randint(0, 8, (40, 1))", forward=rest)
+chosen = MODULE.format(names="x, logits", inputs="torch.randn(40, 9), 40 * torch.randn(40, 8)", forward="""
+        experts = torch.softmax(logits, -1).topk(2).indices""" + rest)
+counts, honest, coarse, shifted = 0, 0, 0, 0
+for seed in range(6):
+    found = drawn(given, "made", seed)
+    x, experts = found["x", "value"], found["experts", "value"]
+    counts += wrong(found, dispatched(x, experts))
+    coarse += wrong(found, dispatched(x.bfloat16().float(), experts)) > 0
+    found = drawn(chosen, "made" if seed < 3 else "extremes", seed)
+    x, p = found["x", "value"], torch.softmax(found["logits", "value"], -1)
+    # Two ways to order equal probabilities: the first expert first, or the last one first.
+    honest += wrong(found, dispatched(x, torch.sort(p, dim=-1, descending=True, stable=True).indices[:, :2]))
+    backwards = 7 - torch.sort(p.flip(-1), dim=-1, descending=True, stable=True).indices[:, :2]
+    honest += wrong(found, dispatched(x, backwards))
+    shifted += wrong(found, dispatched(x, backwards).roll(1, 0)) > 0
+print(counts, honest, coarse, shifted)
+'''
+
 OTHERS = COMMON + '''
 def made(inputs, forward, names="x"):
     return MODULE.format(names=names, inputs=inputs, forward=forward)
@@ -128,6 +160,12 @@ class Decisions(unittest.TestCase):
         honest, caught = map(int, self.result(TOP_P).split())
         self.assertEqual(honest, 0)
         self.assertGreater(caught, 4)  # other inputs have no token between the two limits
+
+    def test_a_product_with_counted_zeros_and_ones_is_judged(self) -> None:
+        counts, honest, coarse, shifted = map(int, self.result(DISPATCH).split())
+        self.assertEqual((counts, honest), (0, 0))
+        self.assertEqual(coarse, 6)
+        self.assertGreater(shifted, 3)
 
     def test_a_decision_is_uncertain_only_if_rounding_can_turn_it(self) -> None:
         self.assertEqual(self.result(OTHERS).splitlines(), [

@@ -9,7 +9,6 @@
 #include <unordered_map>
 
 #include "ptx/cta/cta_slice.h"
-#include "ptx/cta/registers.h"
 
 namespace cutegen::ptx {
 namespace {
@@ -18,14 +17,14 @@ constexpr int64_t kMostCtas = int64_t{1} << 23;
 constexpr int64_t kMostSteps = 40'000'000;  // evaluated instructions, about 10 ns each
 constexpr int kMostRounds = 4096;           // of a loop
 constexpr int64_t kDecisionSteps = 5;       // a decision counts as this many instructions
-constexpr size_t kLanes = 32;
+constexpr size_t kLanes = SliceValues::kLanes;
 
 // Evaluates a slice for 32 CTAs at a time: each lane of the registers belongs to one CTA.
 class Evaluator {
  public:
   Evaluator(const Job& job, const CtaSlice& slice)
-      : job_(job), slice_(slice), file_(job, 1), registers_(file_.of(0)) {
-    run(slice_.once);
+      : slice_(slice), values_(job), registers_(values_.registers()) {
+    values_.run(slice_.once);
   }
 
   // Outcomes of one decision: a bit per CTA.
@@ -37,37 +36,30 @@ class Evaluator {
   const std::vector<Outcomes>& of(int64_t first, int64_t total,
                                   const std::vector<int64_t>& threads) {
     outcomes_.assign(slice_.decisions.size(), {});
-    set_ctas(first, total);
-    run(slice_.by_cta);
+    SliceValues::Ctas ctas;
+    for (size_t lane = 0; lane < kLanes; ++lane)
+      ctas[lane] = std::min(first + int64_t(lane), total - 1);
+    values_.set_ctas(ctas);
+    values_.run(slice_.by_cta);
     note(kByCta);
     for (int64_t thread : threads) {
-      set_thread(thread);
-      run(slice_.by_thread);
+      values_.set_thread(thread);
+      values_.run(slice_.by_thread);
       note(kByCta | kByThread);
       if (!slice_.counters.empty()) run_loop();
     }
     return outcomes_;
   }
-  int64_t steps() const { return steps_; }
+  int64_t steps() const { return steps_ + values_.steps(); }
 
  private:
-  void run(size_t pc) {
-    const Inst& in = job_.program.code[pc];
-    ++steps_;
-    if (in.op == Op::load) return load(in);
-    (in.full ? in.full : in.masked)(registers_, in, ~0u);
-  }
-  void run(const std::vector<size_t>& pcs) {
-    for (size_t pc : pcs) run(pc);
-  }
-
   // Runs the loop for all CTAs together: advances its counters until a branch goes the other way in
   // every CTA.
   void run_loop() {
-    for (const Counter& c : slice_.counters) run(c.first);
+    for (const Counter& c : slice_.counters) values_.run(c.first);
     std::vector<uint32_t> before;
     for (int round = 0; round < kMostRounds; ++round) {
-      run(slice_.by_loop);
+      values_.run(slice_.by_loop);
       note(kByCta | kByLoop), note(kByCta | kByThread | kByLoop);
       bool over = false;
       size_t at = 0;
@@ -80,71 +72,7 @@ class Evaluator {
         ++at;
       }
       if (over) return;
-      for (const Counter& c : slice_.counters) run(c.next);
-    }
-  }
-
-  void load(const Inst& in) {
-    uint64_t at = 0, value = 0;
-    std::memcpy(&at, registers_ + in.a, sizeof at);
-    at += uint64_t(in.imm);
-    if (at > job_.params.size() || job_.params.size() - at < in.size) return;
-    std::memcpy(&value, job_.params.data() + at, in.size);
-    fill_register(registers_, in.v[0], in.size, value);
-  }
-
-  void set_ctas(int64_t first, int64_t total) {
-    const auto& g = job_.config.grid;
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      const int64_t n = std::min(first + int64_t(lane), total - 1);
-      const std::array<int64_t, 3> at{n % g[0], n / g[0] % g[1], n / (g[0] * g[1])};
-      for (const SpecialSlot& s : job_.program.specials)
-        if (dependence(s.which) == kByCta) set_lane(s, lane, cta_value(s.which, at));
-    }
-  }
-  void set_lane(const SpecialSlot& s, size_t lane, int64_t value) {
-    const auto word = uint32_t(value);
-    std::memcpy(registers_ + size_t(s.offset) + 4 * lane, &word, sizeof word);
-  }
-  int64_t cta_value(Special which, const std::array<int64_t, 3>& at) const {
-    const auto& c = job_.config.cluster;
-    if (which == Special::cluster_ctarank) return job_.rank_of(at);
-    if (which <= Special::ctaid_z) return at[size_t(which) - size_t(Special::ctaid_x)];
-    const bool within = which >= Special::cluster_ctaid_x;
-    const size_t axis =
-        size_t(which) - size_t(within ? Special::cluster_ctaid_x : Special::clusterid_x);
-    return within ? at[axis] % c[axis] : at[axis] / c[axis];
-  }
-
-  void set_thread(int64_t thread) {
-    for (const SpecialSlot& s : job_.program.specials)
-      if (dependence(s.which) == kByThread)
-        fill_register(registers_, s.offset, 4, thread_value(s.which, thread));
-  }
-  uint32_t thread_value(Special which, int64_t thread) const {
-    const auto& b = job_.config.block;
-    const auto lane = uint32_t(thread % 32);
-    switch (which) {
-      case Special::tid_x:
-        return uint32_t(thread % b[0]);
-      case Special::tid_y:
-        return uint32_t(thread / b[0] % b[1]);
-      case Special::tid_z:
-        return uint32_t(thread / (b[0] * b[1]));
-      case Special::laneid:
-        return lane;
-      case Special::warpid:
-        return uint32_t(thread / 32);
-      case Special::lanemask_eq:
-        return 1u << lane;
-      case Special::lanemask_lt:
-        return (1u << lane) - 1;
-      case Special::lanemask_le:
-        return (2u << lane) - 1;
-      case Special::lanemask_ge:
-        return ~((1u << lane) - 1);
-      default:
-        return ~((2u << lane) - 1);
+      for (const Counter& c : slice_.counters) values_.run(c.next);
     }
   }
 
@@ -200,12 +128,11 @@ class Evaluator {
       if (slice_.decisions[i].depends == depends) note(slice_.decisions[i], outcomes_[i]);
   }
 
-  const Job& job_;
   const CtaSlice& slice_;
-  RegisterFile file_;
-  std::byte* registers_;
+  SliceValues values_;
+  const std::byte* registers_;
   std::vector<Outcomes> outcomes_;
-  int64_t steps_ = 0;
+  int64_t steps_ = 0;  // for decisions
 };
 
 uint64_t mixed(uint64_t hash, uint64_t value) {

@@ -2,6 +2,7 @@
 #include "ptx/cta/cta_slice.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -54,14 +55,18 @@ uint8_t dependence(Special which) {
   return lane || between(Special::tid_x, Special::tid_z) ? kByThread : 0;
 }
 
-CtaSlice::CtaSlice(const Program& program) : p_(program) {
+CtaSlice::CtaSlice(const Program& program, Of of) : p_(program) {
   for (size_t pc = 0; pc < p_.code.size(); ++pc)
     each_write(p_, pc, [&](int32_t s) { writers_[s].push_back(pc); });
   for (const SlotRange& s : p_.zeroed)
     writers_.erase(s.offset);  // may be read before it is written
   find_counters();
-  find_decisions();
-  find_factors();
+  if (of == Of::decisions) {
+    find_decisions();
+    find_factors();
+  } else {
+    find_stores();
+  }
   keep_needed();
 }
 
@@ -183,6 +188,15 @@ void CtaSlice::find_factors() {
   }
 }
 
+void CtaSlice::find_stores() {
+  for (size_t pc = 0; pc < p_.code.size(); ++pc) {
+    const Inst& in = p_.code[pc];
+    if (in.op != Op::store || in.a < 0 || in.constant_address || !in.wide_address) continue;
+    auto at = known_.find(in.a);
+    if (at != known_.end()) stores.push_back({.pc = pc, .depends = at->second.depends});
+  }
+}
+
 void CtaSlice::keep_needed() {
   std::unordered_set<int64_t> needed;
   std::unordered_set<int32_t> seen;
@@ -191,6 +205,7 @@ void CtaSlice::keep_needed() {
   for (const Decision& d : decisions)
     for (int32_t slot : {d.slot, d.other, d.guard})
       if (slot >= 0) work.push_back(slot);
+  for (const StorePlace& store : stores) work.push_back(p_.code[store.pc].a);
   while (!work.empty()) {
     const int32_t slot = work.back();
     work.pop_back();
@@ -209,6 +224,80 @@ void CtaSlice::keep_needed() {
      : depends & kByCta    ? by_cta
                            : once)
         .push_back(pc);
+  }
+}
+
+void SliceValues::run(size_t pc) {
+  const Inst& in = job_.program.code[pc];
+  ++steps_;
+  if (in.op == Op::load) return load(in);
+  (in.full ? in.full : in.masked)(registers_, in, ~0u);
+}
+
+void SliceValues::load(const Inst& in) {
+  uint64_t at = 0, value = 0;
+  std::memcpy(&at, registers_ + in.a, sizeof at);
+  at += uint64_t(in.imm);
+  if (at > job_.params.size() || job_.params.size() - at < in.size) return;
+  std::memcpy(&value, job_.params.data() + at, in.size);
+  fill_register(registers_, in.v[0], in.size, value);
+}
+
+void SliceValues::set_ctas(const Ctas& ctas) {
+  const auto& g = job_.config.grid;
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    const int64_t n = ctas[lane];
+    const std::array<int64_t, 3> at{n % g[0], n / g[0] % g[1], n / (g[0] * g[1])};
+    for (const SpecialSlot& s : job_.program.specials)
+      if (dependence(s.which) == kByCta) set_lane(s, lane, cta_value(s.which, at));
+  }
+}
+
+void SliceValues::set_lane(const SpecialSlot& s, size_t lane, int64_t value) {
+  const auto word = uint32_t(value);
+  std::memcpy(registers_ + size_t(s.offset) + 4 * lane, &word, sizeof word);
+}
+
+int64_t SliceValues::cta_value(Special which, const std::array<int64_t, 3>& at) const {
+  const auto& c = job_.config.cluster;
+  if (which == Special::cluster_ctarank) return job_.rank_of(at);
+  if (which <= Special::ctaid_z) return at[size_t(which) - size_t(Special::ctaid_x)];
+  const bool within = which >= Special::cluster_ctaid_x;
+  const size_t axis =
+      size_t(which) - size_t(within ? Special::cluster_ctaid_x : Special::clusterid_x);
+  return within ? at[axis] % c[axis] : at[axis] / c[axis];
+}
+
+void SliceValues::set_thread(int64_t thread) {
+  for (const SpecialSlot& s : job_.program.specials)
+    if (dependence(s.which) == kByThread)
+      fill_register(registers_, s.offset, 4, thread_value(s.which, thread));
+}
+
+uint32_t SliceValues::thread_value(Special which, int64_t thread) const {
+  const auto& b = job_.config.block;
+  const auto lane = uint32_t(thread % 32);
+  switch (which) {
+    case Special::tid_x:
+      return uint32_t(thread % b[0]);
+    case Special::tid_y:
+      return uint32_t(thread / b[0] % b[1]);
+    case Special::tid_z:
+      return uint32_t(thread / (b[0] * b[1]));
+    case Special::laneid:
+      return lane;
+    case Special::warpid:
+      return uint32_t(thread / 32);
+    case Special::lanemask_eq:
+      return 1u << lane;
+    case Special::lanemask_lt:
+      return (1u << lane) - 1;
+    case Special::lanemask_le:
+      return (2u << lane) - 1;
+    case Special::lanemask_ge:
+      return ~((1u << lane) - 1);
+    default:
+      return ~((2u << lane) - 1);
   }
 }
 

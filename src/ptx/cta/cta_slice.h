@@ -2,23 +2,27 @@
 // CtaSlice: the part of a program that can be evaluated without memory. The results of the slice's
 // instructions depend only on kernel parameters and on the indices of CTA, thread and loop
 // iteration. A CtaSlice also lists the decisions (branches, comparisons, ...) that the slice's
-// instructions make.
+// instructions make, or the addresses of the program's global stores. SliceValues evaluates a slice.
 //
 // Contract: the slice contains an instruction if the slice computes all its operands and no other
 // instruction writes its result register. Only a register that a loop advances (`Counter`) may have
 // two writers. A decision depends on the CTA's index. A decision is a predicate, a comparison, a
 // shift, or the question whether an operand of arithmetic on data, such as a factor, is zero. The
-// slice omits instructions that no decision needs.
+// slice omits instructions that no decision (or no address) needs. SliceValues evaluates 32 CTAs at
+// a time: each lane of its registers belongs to one CTA, and all CTAs have the same thread index.
 //
-// Example: CtaSlice slice(program); for (size_t pc : slice.by_cta) { /* evaluate it */ }
+// Example: CtaSlice slice(program); SliceValues values(job);
+//          values.run(slice.once); values.set_ctas(ctas); values.run(slice.by_cta);
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
-#include "ptx/decode/program.h"
+#include "ptx/cta/job.h"
+#include "ptx/cta/registers.h"
 
 namespace cutegen::ptx {
 
@@ -49,15 +53,23 @@ struct Counter {
   uint8_t depends = kByLoop;
 };
 
+// A store to global memory whose address the slice computes.
+struct StorePlace {
+  size_t pc = 0;
+  uint8_t depends = 0;
+};
+
 class CtaSlice {
  public:
-  explicit CtaSlice(const Program& program);
+  enum class Of : uint8_t { decisions, stores };
+  explicit CtaSlice(const Program& program, Of of = Of::decisions);
 
   // The slice's instructions in order of evaluation, grouped by the indices on which their results
   // depend. The instructions in `by_loop` use counters.
   std::vector<size_t> once, by_cta, by_thread, by_loop;
   std::vector<Counter> counters;
   std::vector<Decision> decisions;
+  std::vector<StorePlace> stores;   // only with Of::stores
   bool depends_on_threads = false;  // whether some decision depends on the thread index
 
  private:
@@ -77,6 +89,7 @@ class CtaSlice {
   void add_zero(int32_t slot);
   void find_decisions();
   void find_factors();
+  void find_stores();
   void keep_needed();
 
   const Program& p_;
@@ -84,6 +97,32 @@ class CtaSlice {
   std::unordered_map<int32_t, Value> known_;
   std::vector<size_t> order_;
   std::unordered_set<int32_t> decided_, guards_;  // registers
+};
+
+class SliceValues {
+ public:
+  static constexpr size_t kLanes = 32;
+  using Ctas = std::array<int64_t, kLanes>;  // indices in the grid
+  explicit SliceValues(const Job& job) : job_(job), file_(job, 1), registers_(file_.of(0)) {}
+  void run(size_t pc);
+  void run(const std::vector<size_t>& pcs) {
+    for (size_t pc : pcs) run(pc);
+  }
+  void set_ctas(const Ctas& ctas);
+  void set_thread(int64_t thread);
+  const std::byte* registers() const { return registers_; }
+  int64_t steps() const { return steps_; }  // evaluated instructions
+
+ private:
+  void load(const Inst& in);
+  void set_lane(const SpecialSlot& s, size_t lane, int64_t value);
+  int64_t cta_value(Special which, const std::array<int64_t, 3>& at) const;
+  uint32_t thread_value(Special which, int64_t thread) const;
+
+  const Job& job_;
+  RegisterFile file_;
+  std::byte* registers_;
+  int64_t steps_ = 0;
 };
 
 }  // namespace cutegen::ptx

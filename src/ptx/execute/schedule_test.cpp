@@ -312,5 +312,52 @@ TEST_F(Kinds, CtasThatWaitForEarlierOnesMayBeMissed) {
   EXPECT_EQ(r.kinds_missed, 2);
 }
 
+constexpr const char* kStoreAtR5 =
+    "mul.wide.u32 %rd3, %r5, 4; add.s64 %rd4, %rd0, %rd3; st.global.u32 [%rd4], %r1;\n";
+
+// Which parts of the buffer the stores of the whole grid reach.
+class Reach : public Kinds {
+ protected:
+  // `index` computes %r5 from %r9, the CTA's index, and %r0, the thread's.
+  BufferTraffic reach(const std::string& index) {
+    auto r = run(index + "\nmov.u32 %r1, 1;\n" + kStoreAtR5, kGrid, 32);
+    EXPECT_EQ(r.traffic.size(), 1u);
+    return r.traffic.empty() ? BufferTraffic() : r.traffic[0];
+  }
+};
+
+TEST_F(Reach, EveryPartOfTheBuffer) {
+  const BufferTraffic t = reach("mad.lo.u32 %r5, %r9, %ntid.x, %r0;");
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_EQ(t.unreached, 0);
+}
+
+TEST_F(Reach, AnIndexThatOverflowsLeavesPartsOut) {
+  const BufferTraffic t =
+      reach("mad.lo.u32 %r6, %r9, %ntid.x, %r0; shl.b32 %r7, %r6, 16; shr.u32 %r5, %r7, 16;");
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_NEAR(t.unreached, 1 - 65536.0 / (kGrid * 32), 0.01);
+  EXPECT_NEAR(t.unreached_from, 65536.0 / (kGrid * 32), 0.01);
+}
+
+TEST_F(Reach, AnIndexFromMemoryIsUnknown) {
+  EXPECT_FALSE(reach("ld.global.u32 %r6, [%rd0]; add.u32 %r5, %r6, %r9;").reach_known);
+}
+
+TEST_F(Reach, ALoopIsFollowed) {
+  for (const char* last : {"160000", "100000"}) {
+    const std::string loop =
+        "and.b32 %r6, %r0, 7; mad.lo.u32 %r5, %r9, 8, %r6; mov.u32 %r8, %nctaid.x;\n"
+        "shl.b32 %r7, %r8, 3; mov.u32 %r1, 1;\n"
+        "NEXT: setp.ge.u32 %p1, %r5, " +
+        std::string(last) + "; @%p1 bra DONE;\n";
+    auto r =
+        run(loop + kStoreAtR5 + "add.u32 %r5, %r5, %r7; bra NEXT;\nDONE:\n", kGrid, 32);
+    ASSERT_EQ(r.traffic.size(), 1u);
+    EXPECT_TRUE(r.traffic[0].reach_known);
+    EXPECT_EQ(r.traffic[0].unreached, 0);  // rounds beyond the loop's end count, too
+  }
+}
+
 }  // namespace
 }  // namespace cutegen::ptx

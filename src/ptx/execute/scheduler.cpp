@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "ptx/cta/cta_kinds.h"
+#include "ptx/cta/store_reach.h"
 #include "ptx/model/sampling.h"
 
 namespace cutegen::ptx {
@@ -301,6 +302,45 @@ void run_missing_kinds(Shared& shared, Sampler& sampler, int64_t affordable) {
   shared.report.kinds_known = kinds.known();
 }
 
+// What the CTAs of the sample wrote.
+StoreReach::Ran writes_of(const Shared& shared) {
+  StoreReach::Ran ran;
+  const auto& b = shared.job.config.block;
+  const double warps = double((b[0] * b[1] * b[2] + 31) / 32 * shared.report.ctas_run);
+  uint64_t by_stores = 0, all = 0;
+  for (size_t pc = 0; pc < shared.job.program.code.size(); ++pc) {
+    uint64_t sectors = 0, runs = 0;
+    for (const Totals* totals : {&shared.once, &shared.sampled}) {
+      if (pc < totals->counts.size()) sectors += totals->counts[pc].sectors;
+      if (pc < totals->executed.size()) runs += totals->executed[pc].runs;
+    }
+    if (shared.job.program.code[pc].op != Op::store || sectors == 0) continue;
+    ran.runs_per_warp[pc] = double(runs) / std::max(1.0, warps);
+    by_stores += sectors;
+  }
+  for (const Totals* totals : {&shared.once, &shared.sampled})
+    for (const Traffic& traffic : totals->traffic) all += traffic[1];
+  ran.other_writes = by_stores != all;
+  return ran;
+}
+
+// Finds the parts of the buffers that no CTA of the grid writes.
+void find_unreached(Shared& shared) {
+  LaunchReport& report = shared.report;
+  if (!report.kinds_known || report.kinds_missed > 0) return;
+  const StoreReach reach =
+      StoreReach::find(shared.job, writes_of(shared), shared.options.sample_seed);
+  if (!reach.known()) return;
+  for (const auto& [buffer, parts] : reach.buffers()) {
+    BufferTraffic& traffic = report.traffic[buffer];
+    traffic.reach_known = true;
+    traffic.unreached = double(parts.size() - parts.count()) / double(parts.size());
+    size_t first = 0;
+    while (first < parts.size() && parts[first]) ++first;
+    traffic.unreached_from = double(first) / double(parts.size());
+  }
+}
+
 // Runs batches until the error is small enough or the budget ends. Returns how many CTAs each
 // sampled CTA represents.
 double run_sample(Shared& shared) {
@@ -323,6 +363,9 @@ double run_sample(Shared& shared) {
   }
   if (shared.options.every_kind && shared.report.status == LaunchStatus::ok)
     run_missing_kinds(shared, sampler, affordable);
+  const bool sampled = int64_t(sampler.chosen().size()) < shared.grid.units();
+  if (shared.options.every_kind && shared.report.status == LaunchStatus::ok && sampled)
+    find_unreached(shared);
   shared.sampler = nullptr;
   shared.report.sample_error = sampler.error(), shared.report.sample_errors = sampler.errors();
   return sampler.weight();

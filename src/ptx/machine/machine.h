@@ -198,6 +198,11 @@ struct BufferTraffic {
   uint64_t bytes = 0;  // its size
   uint64_t load_sectors = 0, store_sectors = 0;
   uint64_t reread_sectors = 0;  // estimated sectors that a CTA loads again after an L1 miss
+  // Only in a sampled launch: whether the simulator knows which parts of the buffer the stores of
+  // the whole grid reach (ptx/cta/store_reach.h), the share that no store reaches, and where the
+  // first such part begins, as a share of the buffer.
+  bool reach_known = false;
+  double unreached = 0, unreached_from = 0;
 };
 
 struct LaunchReport {
