@@ -18,6 +18,7 @@
 #include "recipes/matmul/matmul_tiling.h"
 #include "recipes/nest/accuracy.h"
 #include "recipes/nest/nest.h"
+#include "recipes/text/sizes_at_shapes.h"
 #include "recipes/windows/window.h"
 #include "recipes/windows/window_implicit.h"
 
@@ -254,8 +255,9 @@ Staged offer(const Task& task, RecipeMatch& match, Stages stages, bool hopper) {
   Staged staged{.stages = std::move(stages), .hopper = hopper};
   for (Stage& stage : staged.stages.list) {
     if (auto* product = std::get_if<Contraction>(&stage)) set_hopper(*product, hopper);
-    if (auto* fused = std::get_if<Fused>(&stage); fused && fused->window)
-      fused->window->wgmma = hopper ? implicit_products(task, *fused) : 0;
+    auto* fused = std::get_if<Fused>(&stage);
+    if (fused && fused->window) fused->window->wgmma = hopper ? implicit_products(task, *fused) : 0;
+    if (fused && fused->reduces() && !fused->window) fused->lengths = timed_lengths(task, *fused);
   }
   name_parameters(staged);
   match.recipe = name_of(staged.stages);
@@ -432,15 +434,15 @@ Result<KernelProgram> instantiate(const Task& task, const RecipeMatch& match, co
 
 namespace {
 
-// If the CTA's threads are not a multiple of those that share a row, gives the CTA as many threads
-// as share a row.
-Json with_threads_for(const std::string& name, Json params) {
+// If the CTA's threads are not a multiple of those that share a row, or cannot be combined with
+// them, gives the CTA as many threads as share a row.
+Json with_threads_for(const RecipeMatch& match, const std::string& name, Json params) {
   constexpr std::string_view kWidth = "width";
   if (!name.ends_with(kWidth)) return params;
   const std::string threads = name.substr(0, name.size() - kWidth.size()) + "threads";
   if (!params.contains(threads)) return params;
   const auto width = params[name].get<int64_t>(), have = params[threads].get<int64_t>();
-  if (have % width != 0) params[threads] = width;
+  if (have % width != 0 || !check_params(match, params)) params[threads] = width;
   return params;
 }
 
@@ -457,7 +459,7 @@ std::vector<Json> neighbours(const RecipeMatch& match, const Json& params) {
       if (params.at(p.name) == p.legal[rank]) continue;
       Json next = params;
       next[p.name] = p.legal[rank];
-      next = with_threads_for(p.name, std::move(next));
+      next = with_threads_for(match, p.name, std::move(next));
       if (check_params(match, next)) list.push_back(std::move(next));
     }
   return list;
