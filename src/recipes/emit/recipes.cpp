@@ -11,6 +11,7 @@
 #include "recipes/emit/order.h"
 #include "recipes/emit/recurrent.h"
 #include "recipes/emit/reduction.h"
+#include "recipes/emit/row_outputs.h"
 #include "recipes/emit/scan.h"
 #include "recipes/matmul/matmul.h"
 #include "recipes/matmul/matmul_kernel.h"
@@ -252,6 +253,7 @@ std::string name_of(const Stages& stages) {
 
 Staged offer(const Task& task, RecipeMatch& match, Stages stages, bool hopper) {
   if (hopper) fuse_channel_reductions(task, stages);
+  join_row_outputs(task, stages);
   Staged staged{.stages = std::move(stages), .hopper = hopper};
   for (Stage& stage : staged.stages.list) {
     if (auto* product = std::get_if<Contraction>(&stage)) set_hopper(*product, hopper);
