@@ -30,6 +30,7 @@ struct Access {
   bool follows = false;         // the access of another list of the tensor includes it
   bool single = false;          // the same element everywhere
   bool shared = false;          // the same vector for all items
+  bool of_row = false;          // an output without the innermost axis
   std::string held = {};        // elements of all items, not yet converted: an array
   int inst = -1;                // leaf, or the output's instruction
   const char* type = "float";
@@ -45,11 +46,11 @@ int shared_loop(const Fused& fused, const Nest& nest) {
   size_t most = 0;
   for (const Operand& operand : fused.inputs)
     if (operand.gathered()) return best;
-  for (const FusedOutput& output : fused.outputs)
-    if (output.operand.gathered()) return best;
   const auto moves = [&](const Operand& operand, size_t loop) {
     return stride(fused, operand, nest.kept[loop]).move != Move::none;
   };
+  for (const FusedOutput& output : fused.outputs)
+    if (output.operand.gathered() || !moves(output.operand, nest.kept.size() - 1)) return best;
   for (size_t loop = 0; loop + 1 < nest.kept.size(); ++loop) {
     size_t bytes = 0;
     for (const Operand& operand : fused.inputs)
@@ -69,6 +70,9 @@ struct Kernel {
   std::map<int, Access> indices;  // tensors through which inputs are read, by operand
   std::vector<std::pair<std::string, std::string>> strides;  // argument, expression
   Overlap overlap;
+  // Values that all elements of a vector share: the instructions that compute them, and those that
+  // other instructions read.
+  std::vector<int> once, shared_values;
   int64_t items = 1;     // vectors that a thread loads together
   int items_along = -1;  // the loop that the items of a thread follow; -1: neighbouring vectors
 
@@ -84,10 +88,15 @@ struct Kernel {
       const Inst& i = f.insts[size_t(inst)];
       if (i.kind == InstKind::leaf) inputs.push_back(access(f.inputs[size_t(i.operand)], inst));
     }
-    for (const FusedOutput& output : f.outputs)
+    for (const FusedOutput& output : f.outputs) {
       outputs.push_back(access(output.operand, output.inst));
+      outputs.back().of_row = nest.kept.size() > 1 && nest.kept.back().size > 1 &&
+                              !output.operand.gathered() &&
+                              !moves(output.operand, nest.kept.size() - 1);
+    }
     take_turns(inputs, false);
     take_turns(outputs, true);
+    find_shared_values(results);
     for (auto* list : {&inputs, &outputs})
       for (Access& a : *list) find(a);
   }
@@ -110,6 +119,13 @@ struct Kernel {
     if (items > 1 && inst >= 0 && !a.single && !a.shared && !operand.counts && !operand.gathered())
       a.held = code.word("held_" + a.name);
     return a;
+  }
+
+  std::vector<const Access*> element_outputs() const {
+    std::vector<const Access*> list;
+    for (const Access& output : outputs)
+      if (!output.of_row) list.push_back(&output);
+    return list;
   }
 
   bool moves(const Operand& operand, size_t loop) const {
@@ -141,6 +157,40 @@ struct Kernel {
         other->held.clear();
       }
     }
+  }
+
+  // Whether all elements of a vector read the same element of the operand.
+  bool same_in_vector(const Access& a) const {
+    return a.single || (!a.operand->counts && !a.operand->gathered() && a.turns == 1 &&
+                        !moves(*a.operand, nest.kept.size() - 1));
+  }
+
+  // Finds the values that depend only on operands without the innermost axis. Without this, the
+  // kernel would compute them for each element of a vector.
+  void find_shared_values(const std::vector<int>& results) {
+    std::set<int> same;
+    bool any = false;
+    for (const Access& a : inputs)
+      if (same_in_vector(a)) same.insert(a.inst), any |= !a.single;
+    if (!any) return;
+    const auto pointwise =
+        code.needed(results, [](const Inst& i) { return i.kind != InstKind::leaf; });
+    const auto is_same = [&](int inst) {
+      return same.count(inst) > 0 || fused.insts[size_t(inst)].kind == InstKind::constant;
+    };
+    std::set<int> read(results.begin(), results.end());
+    for (int inst : pointwise) {
+      const Inst& i = fused.insts[size_t(inst)];
+      if (i.kind != InstKind::pointwise) continue;
+      const bool reads_any =
+          std::any_of(i.inputs.begin(), i.inputs.end(), [&](int of) { return same.count(of) > 0; });
+      if (reads_any && std::all_of(i.inputs.begin(), i.inputs.end(), is_same))
+        same.insert(inst), once.push_back(inst);
+      else
+        read.insert(i.inputs.begin(), i.inputs.end());
+    }
+    for (int inst : once)
+      if (read.count(inst) > 0) shared_values.push_back(inst);
   }
 
   // Declares where the operand's slice begins, and reads the places that index tensors name.
@@ -198,45 +248,119 @@ bool is_flat(const Fused& fused) {
                       [](const FusedOutput& output) { return output.operand.sliced(); });
 }
 
+// The type in which a kernel keeps an instruction's value.
+const char* kept_type(const Kernel& k, int inst) {
+  const Inst& i = k.fused.insts[size_t(inst)];
+  return i.boolean ? "bool" : value_type(i);
+}
+
+// The inputs that the function for one element reads or, with `once`, the function for a vector's
+// shared values.
+std::vector<const Access*> inputs_of(const Kernel& k, bool once) {
+  std::set<int> read;
+  const std::set<int> shared(k.once.begin(), k.once.end());
+  const auto add = [&](const std::vector<int>& insts) {
+    for (int inst : insts)
+      if ((shared.count(inst) > 0) == once)
+        for (int of : k.fused.insts[size_t(inst)].inputs) read.insert(of);
+  };
+  std::vector<int> results;
+  for (const Access& output : k.outputs)
+    if (once || !output.of_row) results.push_back(output.inst);
+  add(k.code.needed(results, [](const Inst&) { return true; }));
+  if (!once) read.insert(results.begin(), results.end());
+  std::vector<const Access*> list;
+  for (const Access& input : k.inputs)
+    if (read.count(input.inst) > 0) list.push_back(&input);
+  return list;
+}
+
+// Writes the device function for the values that all elements of a vector share.
+std::string shared_function(const Kernel& k) {
+  if (k.shared_values.empty()) return "";
+  std::vector<std::string> params;
+  for (const Access* input : inputs_of(k, true))
+    params.push_back(fmt::format("{} {}", input->type, k.code.id(input->inst)));
+  for (const auto& [word, expression] : k.fused.sizes) params.push_back("int64_t " + word);
+  const std::set<int> results(k.shared_values.begin(), k.shared_values.end());
+  std::string body;
+  const auto needed = k.code.needed(k.shared_values, [](const Inst& i) {
+    return i.kind == InstKind::pointwise || i.kind == InstKind::constant;
+  });
+  for (int inst : needed) {
+    if (k.fused.insts[size_t(inst)].kind != InstKind::pointwise) continue;
+    const std::string statement = k.code.statement(inst);
+    body += "  " + (results.count(inst) > 0
+                        ? fmt::format("{} = {};\n", k.code.id(inst), k.code.expression(inst))
+                        : statement);
+  }
+  for (int inst : k.shared_values)
+    params.push_back(fmt::format("{}& {}", kept_type(k, inst), k.code.id(inst)));
+  return fmt::format(
+      "// Computes what all elements of a vector share.\n"
+      "__device__ __forceinline__ void compute_shared({}) {{\n{}}}\n\n",
+      join(params, ", "), body);
+}
+
+// Declares the shared values of a vector and calls that function. `at` gives the text of an input.
+std::string shared_call(const Kernel& k, const std::function<std::string(const Access&)>& at) {
+  if (k.shared_values.empty()) return "";
+  std::string text;
+  std::vector<std::string> values;
+  for (const Access* input : inputs_of(k, true)) values.push_back(at(*input));
+  for (const auto& [word, expression] : k.fused.sizes) values.push_back(word);
+  for (int inst : k.shared_values) {
+    text += fmt::format("{} {};\n", kept_type(k, inst), k.code.id(inst));
+    values.push_back(k.code.id(inst));
+  }
+  return text + fmt::format("compute_shared({});\n", join(values, ", "));
+}
+
 // Writes the device function for one element. It returns one result or writes several by reference.
 std::string compute_function(Kernel& k) {
   std::vector<std::string> params;
   params.reserve(k.inputs.size() + k.outputs.size() + k.fused.sizes.size());
-  for (const Access& input : k.inputs)
-    params.push_back(fmt::format("{} {}", input.type, k.code.id(input.inst)));
+  for (const Access* input : inputs_of(k, false))
+    params.push_back(fmt::format("{} {}", input->type, k.code.id(input->inst)));
+  for (int inst : k.shared_values)
+    params.push_back(fmt::format("{} {}", kept_type(k, inst), k.code.id(inst)));
   for (const auto& [word, expression] : k.fused.sizes) params.push_back("int64_t " + word);
+  const std::vector<const Access*> outputs = k.element_outputs();
   std::vector<int> results;
-  results.reserve(k.outputs.size());
-  for (const Access& output : k.outputs) results.push_back(output.inst);
+  results.reserve(outputs.size());
+  for (const Access* output : outputs) results.push_back(output->inst);
   bool one = results.size() == 1;
   std::vector<std::string> words;
   if (!one)
-    for (const Access& output : k.outputs) {
-      words.push_back(k.code.word("result_" + output.name));
-      params.push_back(fmt::format("{}& {}", output.type, words.back()));
+    for (const Access* output : outputs) {
+      words.push_back(k.code.word("result_" + output->name));
+      params.push_back(fmt::format("{}& {}", output->type, words.back()));
     }
   std::string body;
+  const std::set<int> shared(k.once.begin(), k.once.end());
   for (int inst :
        k.code.needed(results, [](const Inst& i) { return i.kind == InstKind::pointwise; }))
-    body += "  " + k.code.statement(inst);
+    if (shared.count(inst) == 0) body += "  " + k.code.statement(inst);
   if (one) body += fmt::format("  return {};\n", k.code.use(results[0]));
   for (size_t i = 0; i < words.size(); ++i)
     body += fmt::format("  {} = {};\n", words[i], k.code.use(results[i]));
   return fmt::format("__device__ __forceinline__ {} compute({}) {{\n{}}}",
-                     one ? k.outputs[0].type : "void", join(params, ", "), body);
+                     one ? outputs[0]->type : "void", join(params, ", "), body);
 }
 
 // Writes the call of that function. `at` gives the argument for an input or (true) an output.
 std::string call(const Kernel& k, const std::function<std::string(const Access&, bool)>& at) {
   std::vector<std::string> values;
   values.reserve(k.inputs.size() + k.outputs.size() + k.fused.sizes.size());
-  for (const Access& input : k.inputs) values.push_back(at(input, false));
+  for (const Access* input : inputs_of(k, false)) values.push_back(at(*input, false));
+  for (int inst : k.shared_values) values.push_back(k.code.id(inst));
   for (const auto& [word, expression] : k.fused.sizes) values.push_back(word);
-  bool one = k.outputs.size() == 1;
+  const std::vector<const Access*> outputs = k.element_outputs();
+  bool one = outputs.size() == 1;
   if (!one)
-    for (const Access& output : k.outputs) values.push_back(at(output, true));
+    for (const Access* output : outputs) values.push_back(at(*output, true));
   std::string text = fmt::format("compute({});", join(values, ", "));
-  return one ? at(k.outputs[0], true) + " = " + text : text;
+  return one ? at(*outputs[0], true) + " = " + text : text;
 }
 
 std::string register_name(const Access& a, bool output) {
@@ -352,6 +476,13 @@ std::map<std::string, std::string> common(const Task& task, Kernel& k, const Jso
   }
   for (const Access& a : k.outputs) {
     if (a.follows) continue;
+    if (a.of_row) {
+      stores += fmt::format(
+          "if (get<0>(idx2crd(j, shape)) == 0) {}(_, j)(0) = "
+          "cutegen::from_float<{}>({});\n",
+          a.tensor, type_of(*a.operand), k.code.id(a.inst));
+      continue;
+    }
     results += fmt::format("{} {}{};\n", a.type, a.registers, array_of(a));
     if (a.places.empty()) {
       stores += fmt::format("cutegen::{}({}, {});\n", a.turns > 1 ? "store_turns" : "store",
@@ -377,10 +508,14 @@ std::map<std::string, std::string> common(const Task& task, Kernel& k, const Jso
   const bool together = near && params.at("items") != 1 && !overwrites(k.fused);
   t["loads"] = indent(step_of_loads(depth == 4 ? "int64_t" : "Index", t["number"], together, loads),
                       depth + 2);
+  results += shared_call(k, [](const Access& a) {
+    if (a.single) return a.registers;
+    return a.registers + (a.shared || !a.held.empty() ? "[0]" : "[i][0]");
+  });
   t["results"] = indent(results, depth + 4);
   t["stores"] = indent(stores, depth + 4);
   t["call"] = call(k, register_name);
-  t["compute"] = compute_function(k);
+  t["compute"] = shared_function(k) + compute_function(k);
   t["begin"] = k.overlap.next ? "  cutegen::allow_next_step();\n" : "";
   t["end"] = k.overlap.previous ? "  cutegen::await_previous_step();\n" : "";
   t["includes"] = k.overlap.next || k.overlap.previous ? "#include <cutegen/steps.cuh>\n" : "";
@@ -490,7 +625,8 @@ std::string strided_source(const Task& task, Kernel& k, const Json& params, bool
         join(inverses, ", "));
   t["sizes"] = join(sizes, ", ") + size_declarations(k.fused);
   const std::string text = fill("kernels/elementwise/strided.cu", t);
-  return inverses.empty() ? text : replace_all(text, "(_, j)", "(_, place(j))");
+  if (inverses.empty()) return text;
+  return replace_all(replace_all(text, "(_, j)", "(_, place(j))"), "idx2crd(j, shape)", "place(j)");
 }
 
 Json tensor_arguments(const Fused& fused) {

@@ -11,6 +11,7 @@
 #include "recipes/emit/order.h"
 #include "recipes/emit/recurrent.h"
 #include "recipes/emit/reduction.h"
+#include "recipes/emit/row_outputs.h"
 #include "recipes/emit/scan.h"
 #include "recipes/matmul/matmul.h"
 #include "recipes/matmul/matmul_kernel.h"
@@ -18,6 +19,7 @@
 #include "recipes/matmul/matmul_tiling.h"
 #include "recipes/nest/accuracy.h"
 #include "recipes/nest/nest.h"
+#include "recipes/text/sizes_at_shapes.h"
 #include "recipes/windows/window.h"
 #include "recipes/windows/window_implicit.h"
 
@@ -251,11 +253,13 @@ std::string name_of(const Stages& stages) {
 
 Staged offer(const Task& task, RecipeMatch& match, Stages stages, bool hopper) {
   if (hopper) fuse_channel_reductions(task, stages);
+  join_row_outputs(task, stages);
   Staged staged{.stages = std::move(stages), .hopper = hopper};
   for (Stage& stage : staged.stages.list) {
     if (auto* product = std::get_if<Contraction>(&stage)) set_hopper(*product, hopper);
-    if (auto* fused = std::get_if<Fused>(&stage); fused && fused->window)
-      fused->window->wgmma = hopper ? implicit_products(task, *fused) : 0;
+    auto* fused = std::get_if<Fused>(&stage);
+    if (fused && fused->window) fused->window->wgmma = hopper ? implicit_products(task, *fused) : 0;
+    if (fused && fused->reduces() && !fused->window) fused->lengths = timed_lengths(task, *fused);
   }
   name_parameters(staged);
   match.recipe = name_of(staged.stages);
@@ -443,15 +447,15 @@ Result<KernelProgram> instantiate(const Task& task, const RecipeMatch& match, co
 
 namespace {
 
-// If the CTA's threads are not a multiple of those that share a row, gives the CTA as many threads
-// as share a row.
-Json with_threads_for(const std::string& name, Json params) {
+// If the CTA's threads are not a multiple of those that share a row, or cannot be combined with
+// them, gives the CTA as many threads as share a row.
+Json with_threads_for(const RecipeMatch& match, const std::string& name, Json params) {
   constexpr std::string_view kWidth = "width";
   if (!name.ends_with(kWidth)) return params;
   const std::string threads = name.substr(0, name.size() - kWidth.size()) + "threads";
   if (!params.contains(threads)) return params;
   const auto width = params[name].get<int64_t>(), have = params[threads].get<int64_t>();
-  if (have % width != 0) params[threads] = width;
+  if (have % width != 0 || !check_params(match, params)) params[threads] = width;
   return params;
 }
 
@@ -480,7 +484,7 @@ std::vector<Json> neighbours(const RecipeMatch& match, const Json& params) {
       if (params.at(p.name) == p.legal[rank]) continue;
       Json next = params;
       next[p.name] = p.legal[rank];
-      next = with_tiles_for(p.name, with_threads_for(p.name, std::move(next)));
+      next = with_tiles_for(p.name, with_threads_for(match, p.name, std::move(next)));
       if (check_params(match, next)) list.push_back(std::move(next));
     }
   return list;

@@ -50,19 +50,19 @@ INSTANTIATE_TEST_SUITE_P(
                     "layer_norm_wide", "argmax_middle", "argmin_last", "max_with_index", "mse",
                     "huber", "kl_div", "cross_entropy", "triplet", "cosine", "hinge", "frobenius",
                     "frobenius_large", "sum_columns_large", "sum_two_axes", "softmax_then_sum",
-                    "two_axes", "merged_views", "mm_plain", "mm_turned", "mm_bias_residual",
-                    "mm_batched", "mm_scores", "mm_einsum", "mm_heads", "mm_upper",
-                    "mm_transposed_out", "mm_baddbmm", "mm_large_k", "mm_diagonal", "mm_vector",
-                    "mm_row", "mm_linear_3d", "no_matmul", "sized", "sized_rows", "mm_sized",
-                    "lifted", "mm_two_products", "mm_computed_factor", "mm_softmax_after",
-                    "mm_repeated_product", "lowest_plus_bias", "mish_by_hand", "attention_causal",
-                    "attention_mask", "attention_by_hand", "gelu_group_norm", "layer_norm_short",
-                    "take_rows", "take_along", "take_then_norm", "take_and_sum", "take_two",
-                    "take_by_places", "quantize_rows", "counts", "top_k", "sort_rows", "joined_qkv",
-                    "joined_gate", "joined_packed", "joined_weights", "joined_overlap",
-                    "joined_strided", "standardise_columns", "channel_rms_half", "roll_two",
-                    "pad_reflect", "one_hot_sum", "cat_then_norm", "triangle", "sort_first",
-                    "joined_mean", "pooled_line", "train_norm"));
+                    "two_axes", "merge_states", "add_norm_in_place", "merged_views", "mm_plain",
+                    "mm_turned", "mm_bias_residual", "mm_batched", "mm_scores", "mm_einsum",
+                    "mm_heads", "mm_upper", "mm_transposed_out", "mm_baddbmm", "mm_large_k",
+                    "mm_diagonal", "mm_vector", "mm_row", "mm_linear_3d", "no_matmul", "sized",
+                    "sized_rows", "mm_sized", "lifted", "mm_two_products", "mm_computed_factor",
+                    "mm_softmax_after", "mm_repeated_product", "lowest_plus_bias", "mish_by_hand",
+                    "attention_causal", "attention_mask", "attention_by_hand", "gelu_group_norm",
+                    "layer_norm_short", "take_rows", "take_along", "take_then_norm", "take_and_sum",
+                    "take_two", "take_by_places", "quantize_rows", "counts", "top_k", "sort_rows",
+                    "joined_qkv", "joined_gate", "joined_packed", "joined_weights",
+                    "joined_overlap", "joined_strided", "standardise_columns", "channel_rms_half",
+                    "roll_two", "pad_reflect", "one_hot_sum", "cat_then_norm", "triangle",
+                    "sort_first", "joined_mean", "pooled_line", "train_norm"));
 
 // Kernels compute positions along an axis instead of reading a tensor.
 TEST(Recipes, ReadsElementsAtComputedPlaces) {
@@ -83,6 +83,25 @@ TEST(Recipes, ReadsElementsAtComputedPlaces) {
 }
 
 // tanh(softplus(x)) becomes one function; a softplus with another beta stays.
+// The weights of a row are computed once for each vector, and one kernel writes both outputs.
+TEST(Recipes, ComputesWhatAVectorSharesOnce) {
+  const Task task = golden_task("merge_states");
+  const RecipeMatch match = match_recipe(task, kHopperArch);
+  const auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << program.error().text();
+  ASSERT_EQ(program->plan.steps.size(), 1u);
+  const std::string& source = program->sources.at("kernel.cu");
+  const size_t shared = source.find("void compute_shared("),
+               element = source.find("float compute(");
+  ASSERT_NE(shared, std::string::npos) << source;
+  ASSERT_NE(element, std::string::npos) << source;
+  EXPECT_EQ(source.find("expf(", element), std::string::npos) << source;
+  EXPECT_THAT(source, HasSubstr("if (get<0>(place(j)) == 0) g_out_1(_, place(j))(0) ="));
+  EXPECT_EQ(match.safe.count("shared"), 0u);
+  for (const Json& near : neighbours(match, match.safe))
+    EXPECT_TRUE(instantiate(task, match, near)) << near;
+}
+
 TEST(Recipes, KnowsMishWrittenOut) {
   Task task = golden_task("mish_by_hand");
   RecipeMatch match = match_recipe(task);

@@ -40,6 +40,7 @@ class Planner {
           fmt::format("{} % {} == 0 ? 1 : 0", run, label_("vector"));
       part_.defines[label_("WHOLE_RUNS")] = label_("whole_runs");
     }
+    if (width_follows(fused_, kernel_.nest(), params_)) widths();
     limits();
     if (kernel_.resident()) resident();
     part_.hopper |= kernel_.clustered();
@@ -63,15 +64,32 @@ class Planner {
     return text;
   }
 
+  // Chooses the threads of a row by the row's length, with one choice for each timed length.
+  void widths() {
+    std::string text;
+    int64_t last = 0;
+    for (int64_t length : fused_.lengths) {
+      const int64_t width = std::max(last, width_at(kernel_.nest(), params_, length));
+      if (width == last) continue;
+      if (last > 0) text += fmt::format("{} <= {} ? {} : ", label_("length"), longest_, last);
+      last = width, longest_ = width * elements_of_thread(kernel_.nest(), params_);
+    }
+    part_.symbols[label_("width")] = text + std::to_string(last);
+    part_.defines[label_("WIDTH")] = label_("width");
+    threads_ = label_("width");
+  }
+
   // Adds the requirements that the kernels rely on.
   void limits() {
     std::string length = label_("length");
     if (get("cached") == 1)
       part_.requirements.push_back(
-          kernel_.row() ? fmt::format("{} <= {}", length,
-                                      side() * elements_of_thread(kernel_.nest(), params_))
-                        : fmt::format("ceil_div({},{}) <= {}", length, side() * get("cluster"),
-                                      steps_of_thread(kernel_.nest(), params_)));
+          kernel_.row()
+              ? fmt::format(
+                    "{} <= {}", length,
+                    longest_ > 0 ? longest_ : side() * elements_of_thread(kernel_.nest(), params_))
+              : fmt::format("ceil_div({},{}) <= {}", length, side() * get("cluster"),
+                            steps_of_thread(kernel_.nest(), params_)));
     for (const std::string& demand : fixed_sizes(fused_)) part_.requirements.push_back(demand);
     bool places = std::any_of(fused_.insts.begin(), fused_.insts.end(), [](const Inst& i) {
       return i.kind == InstKind::reduction && i.integer;
@@ -130,7 +148,7 @@ class Planner {
       grid = fmt::format("ceil_div({},{})*{}", rows, turns_of(params_), get("cluster"));
     Json json{{"id", launch.name}, {"kernel", launch.name}, {"when", rows + " > 0"}};
     json["grid"] = Json::array({grid, 1, 1});
-    json["block"] = Json::array({get("threads"), 1, 1});
+    json["block"] = Json::array({threads_.is_null() ? Json(get("threads")) : threads_, 1, 1});
     json["args"] = args;
     if (kernel_.resident()) json["shared_bytes"] = label_("on_chip");
     if ((kernel_.resident() || kernel_.clustered()) && get("cluster") > 1)
@@ -144,6 +162,8 @@ class Planner {
   const Label& label_;
   ProgramPart& part_;
   std::vector<Json> sizes_;
+  Json threads_;         // the symbol with the threads of a CTA, if they follow the row's length
+  int64_t longest_ = 0;  // the longest row that these threads can keep
 };
 
 }  // namespace

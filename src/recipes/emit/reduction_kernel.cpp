@@ -192,6 +192,18 @@ int64_t elements_of_thread(const Nest& nest, const Json& params) {
   return steps_of_thread(nest, params) * elements_of_step(nest, params);
 }
 
+bool width_follows(const Fused& fused, const Nest& nest, const Json& params) {
+  return nest.reduced_inside && !fused.lengths.empty() && params.at("cached") == 1 &&
+         params.at("width") == params.at("threads") && params.at("width").get<int64_t>() % 32 == 0;
+}
+
+int64_t width_at(const Nest& nest, const Json& params, int64_t length) {
+  constexpr int64_t kLeast = 128;  // fewer threads leave too few warps on an SM
+  if (length == nest.length()) return params.at("width");
+  const int64_t warp = 32 * elements_of_thread(nest, params);
+  return std::max((length + warp - 1) / warp * 32, kLeast);
+}
+
 int64_t turns_of(const Json& params) {
   return params.value("turns", int64_t{1});
 }
@@ -343,8 +355,10 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
           ? "// Several CTAs share a row: the kernel of each pass writes the accumulators of each "
             "CTA to scratch,\n// and the next kernel merges them.\n"
           : "";
-  t["threads"] = params_.at("threads").dump();
-  t[row() ? "width" : "columns"] = params_.at(row() ? "width" : "columns").dump();
+  const bool follows = width_follows(fused_, nest_, params_);
+  t["threads"] = follows ? label_("WIDTH") : params_.at("threads").dump();
+  t[row() ? "width" : "columns"] =
+      follows ? label_("WIDTH") : params_.at(row() ? "width" : "columns").dump();
   t["constants"] =
       get("cached") == 1
           ? fmt::format("constexpr int kItems = {};  // vectors kept in registers\n", items())

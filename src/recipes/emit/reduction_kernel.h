@@ -41,6 +41,14 @@ int64_t resident_bytes(const Fused& fused, const Nest& nest, const Json& params)
 int64_t steps_of_thread(const Nest& nest, const Json& params);
 int64_t elements_of_thread(const Nest& nest, const Json& params);
 
+// Returns whether the number of threads that share a row follows the row's length, because the
+// evaluator times rows of several lengths and registers keep each row. The parameter `width` is
+// then the number at the official shape.
+bool width_follows(const Fused& fused, const Nest& nest, const Json& params);
+// Returns the number of threads that share a row of `length` elements. Each thread keeps as many
+// elements as at the official shape.
+int64_t width_at(const Nest& nest, const Json& params, int64_t length);
+
 // Returns how many rows a cluster of a resident kernel processes one after another.
 int64_t turns_of(const Json& params);
 

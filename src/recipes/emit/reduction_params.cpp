@@ -23,6 +23,7 @@ constexpr std::array<int64_t, 2> kShares{16, 32};
 constexpr std::array<int64_t, 2> kSharesOfHalves{32, 16};
 constexpr int64_t kMostBytes = 64;       // of a thread's elements, if more than kShares.front()
 constexpr int64_t kMostWidth = 512;      // threads that keep a row in registers
+constexpr int64_t kMostThreads = 1024;   // the same if other timed shapes have longer rows
 constexpr int64_t kThreadsOfRows = 128;  // least threads of a CTA that keeps rows in registers
 // Loads of a thread that hide the latency of DRAM. On an H200, means over two tensors of 4 GB each
 // take 1.86 ms with two steps of both in flight, 1.91 ms with four, 2.15 ms with one.
@@ -207,7 +208,11 @@ std::optional<Json> keep_in_registers(const Fused& fused, const Nest& nest, Json
   if (bytes == 0 || (share > kShares.front() && share * bytes > kMostBytes)) return std::nullopt;
   const auto vector = params["vector"].get<int64_t>();
   share = std::max(vector, share);
-  while (share > vector && nest.rows() * width_for(nest, vector, share) < kManyThreads)
+  // The CTA must have enough threads for the longest row that the evaluator times.
+  const int64_t longest = fused.lengths.empty() ? 0 : fused.lengths.back();
+  const int64_t least =
+      std::max(vector, (longest + kMostThreads * vector - 1) / (kMostThreads * vector) * vector);
+  while (share > least && nest.rows() * width_for(nest, vector, share) < kManyThreads)
     share -= vector;
   const int64_t width = width_for(nest, vector, share);
   params["width"] = width;
@@ -488,11 +493,23 @@ bool reduction_legal(const Fused& fused, const Json& params, bool hopper) {
     return false;
   if (get("cached") == 0) return true;
   if (get("parts") > 1) return false;  // the next kernel could not read what this one cached
-  if (get("cached") == 2)
+  if (get("cached") == 2) {
+    int64_t bytes = resident_bytes(fused, nest, params);
+    if (!fused.lengths.empty() && fused.lengths.back() > nest.length())
+      bytes = bytes / nest.length() * fused.lengths.back() + bytes % nest.length();
     return nest.reduced_inside && side == threads && element_bytes(fused, nest) > 0 &&
-           resident_bytes(fused, nest, params) <= (hopper ? kMostSharedReduction : kMostOfOthers);
+           bytes <= (hopper ? kMostSharedReduction : kMostOfOthers);
+  }
   const int64_t vector = nest.reduced_inside ? 1 : get("vector");  // neighbouring columns
   const int64_t others = kOtherRegisters + (nest.reduced_inside ? 0 : kOfColumn * vector);
+  if (!fused.lengths.empty() && nest.reduced_inside) {
+    const int64_t longest = fused.lengths.back();
+    if (width_follows(fused, nest, params))
+      threads = std::max(threads, width_at(nest, params, longest));
+    else if (longest > side * elements_of_thread(nest, params))
+      return false;
+    if (threads > kMostThreads) return false;
+  }
   const int64_t most = std::min(kMaxCached, kRegisters / threads - others);
   return elements_of_thread(nest, params) * vector * register_bytes(fused, nest) <= 4 * most;
 }

@@ -106,6 +106,46 @@ TEST(Registers, HoldMoreElementsIfTheyHave16Bits) {
   EXPECT_EQ(safe_of("softmax_bf16", {{"[512,", "[16384,"}}).at("width"), 128);
 }
 
+// The task with more timed shapes, whose rows have other lengths.
+ResidentCase with_lengths(const std::string& name, const std::vector<int64_t>& lengths) {
+  ResidentCase c(name, kHopperArch);
+  for (int64_t length : lengths) {
+    ShapeCase shape = c.task.official();
+    shape.name = std::to_string(length);
+    shape.kind = ShapeKind::user;
+    for (auto& [tensor, sizes] : shape.tensors) sizes.back() = length;
+    c.task.shapes.push_back(shape);
+  }
+  c.match = match_recipe(c.task, kHopperArch);
+  return c;
+}
+
+TEST(Registers, ThreadsFollowTheRowsOfEveryTimedShape) {
+  const ResidentCase c = with_lengths("softmax_bf16", {11008, 14336, 100});
+  EXPECT_EQ(c.match.safe.at("cached"), 1);
+  EXPECT_EQ(c.match.safe.at("width"), 256);
+  const Json plan = to_json(c.program().plan);
+  EXPECT_EQ(plan.at("symbols").at("width"),
+            "length <= 2048 ? 128 : length <= 4096 ? 256 : length <= 11264 ? 704 : 896");
+  EXPECT_EQ(plan.at("defines").at("WIDTH"), "width");
+  EXPECT_EQ(plan.at("steps").at(0).at("block").at(0), "width");
+  EXPECT_THAT(plan.at("requires").dump(), HasSubstr("length <= 14336"));
+  EXPECT_THAT(c.source(), HasSubstr("constexpr int kWidth = WIDTH;"));
+  EXPECT_THAT(c.source(), HasSubstr("constexpr int kThreads = WIDTH;"));
+}
+
+TEST(Registers, TooLongRowsOfATimedShapeAreNotKept) {
+  const ResidentCase c = with_lengths("softmax_bf16", {1 << 20});
+  EXPECT_EQ(c.match.safe.at("cached"), 0);
+  EXPECT_FALSE(c.try_program({{"cached", 1}, {"width", 256}, {"threads", 256}}));
+}
+
+TEST(Registers, AThreadKeepsMoreElementsIfATimedShapeNeedsIt) {
+  // With 8 elements for each thread, the longest rows would need 1792 threads.
+  EXPECT_EQ(with_lengths("softmax_bf16", {14336}).match.safe.at("width"), 256);
+  EXPECT_EQ(with_lengths("softmax_bf16", {2048}).match.safe.at("width"), 256);
+}
+
 TEST(Registers, DoNotKeepWhatAllRowsShare) {
   ResidentCase c("take_then_norm", kHopperArch);
   auto text = read_file(golden_folder() / "take_then_norm.json");

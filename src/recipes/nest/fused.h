@@ -147,6 +147,9 @@ struct Fused {
   // steps, batch and states.
   std::optional<Recurrence> recurrence = {};
   std::vector<std::string> demands = {};  // the plan's requirements on sizes
+  // The numbers of reduced elements at the shapes that the evaluator times, ascending and without
+  // duplicates. Empty if all these shapes have the official number, or if a number is not known.
+  std::vector<int64_t> lengths = {};
   // Returns whether the stage needs a special operator's kernel instead of a loop nest.
   bool special() const { return choice || recurrence; }
   bool reduces() const;
