@@ -77,8 +77,10 @@ void add_factor(const Factor& factor, const Label& label, const std::string& nam
 // take 0.67 ms with tiles of 128 x 128, 0.71 ms with tiles of 128 x 192, which need six rounds
 // instead of 5.3.
 double pairs_seconds(const Contraction& c, int64_t tile_n) {
-  constexpr double kRate = 225e12 / 2 / kSms;
-  constexpr int64_t kStart = 100;  // a tile's prologue and epilogue, in steps along k
+  constexpr double kRate = 230e12 / 2 / kSms;
+  // A tile's prologue and epilogue, in steps along k. They take as long as in the slower product of
+  // floats, which counts 100 steps.
+  constexpr int64_t kStart = 200;
   const double depth = double(c.size(c.k) + kStart),
                rounds = double(ceil_div(tiles(c, 128, tile_n), kSms));
   return rounds * 128 * double(tile_n) * depth / kRate;

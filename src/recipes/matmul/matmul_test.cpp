@@ -232,7 +232,7 @@ TEST(Matmul, PairsOfHalvesFitAnSm) {
     params.update(change);
     return bool(instantiate(c.task, c.match, params));
   };
-  EXPECT_TRUE(legal({}));
+  EXPECT_TRUE(legal(Json::object()));
   EXPECT_TRUE(legal({{"tile_n", 192}, {"stages", 2}}));
   EXPECT_FALSE(legal({{"tile_n", 192}}));
   EXPECT_FALSE(legal({{"stages", 4}}));
@@ -259,7 +259,7 @@ TEST(Matmul, OnlyLargeProductsPayForPairs) {
     return matmul_safe(c).at("by_halves") == 1;
   };
   EXPECT_TRUE(chosen(4096, 4096, 4096));
-  EXPECT_TRUE(chosen(1024, 8192, 8192));
+  EXPECT_TRUE(chosen(4096, 8192, 8192));
   EXPECT_FALSE(chosen(8192, 8192, 32));    // the split moves as much as the product
   EXPECT_FALSE(chosen(128, 1024, 1024));   // the launches take longer than the product
   EXPECT_FALSE(chosen(32768, 32768, 64));  // the stores take longer than the product
