@@ -2,7 +2,8 @@
 // CtaSlice: the part of a program that can be evaluated without memory. The results of the slice's
 // instructions depend only on kernel parameters and on the indices of CTA, thread and loop
 // iteration. A CtaSlice also lists the decisions (branches, comparisons, ...) that the slice's
-// instructions make, or the addresses of the program's global stores. SliceValues evaluates a slice.
+// instructions make, or the addresses of the program's global stores. SliceValues evaluates a
+// slice.
 //
 // Contract: the slice contains an instruction if the slice computes all its operands and no other
 // instruction writes its result register. Only a register that a loop advances (`Counter`) may have

@@ -351,8 +351,7 @@ TEST_F(Reach, ALoopIsFollowed) {
         "shl.b32 %r7, %r8, 3; mov.u32 %r1, 1;\n"
         "NEXT: setp.ge.u32 %p1, %r5, " +
         std::string(last) + "; @%p1 bra DONE;\n";
-    auto r =
-        run(loop + kStoreAtR5 + "add.u32 %r5, %r5, %r7; bra NEXT;\nDONE:\n", kGrid, 32);
+    auto r = run(loop + kStoreAtR5 + "add.u32 %r5, %r5, %r7; bra NEXT;\nDONE:\n", kGrid, 32);
     ASSERT_EQ(r.traffic.size(), 1u);
     EXPECT_TRUE(r.traffic[0].reach_known);
     EXPECT_EQ(r.traffic[0].unreached, 0);  // rounds beyond the loop's end count, too

@@ -260,9 +260,9 @@ TEST(Matmul, OnlyLargeProductsPayForPairs) {
   };
   EXPECT_TRUE(chosen(4096, 4096, 4096));
   EXPECT_TRUE(chosen(4096, 8192, 8192));
-  EXPECT_FALSE(chosen(8192, 8192, 32));    // the split moves as much as the product
-  EXPECT_FALSE(chosen(128, 1024, 1024));   // the launches take longer than the product
-  EXPECT_FALSE(chosen(32768, 32768, 64));  // the stores take longer than the product
+  EXPECT_FALSE(chosen(8192, 8192, 32));   // the split moves as much as the product
+  EXPECT_FALSE(chosen(128, 1024, 1024));  // the launches take longer than the product
+  EXPECT_TRUE(chosen(32768, 32768, 64));  // on an H200, 1.68 ms instead of 2.54 ms
   EXPECT_FALSE(chosen(16, 8192, 8192));
 }
 
