@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds results that depend on a discrete decision which rounding may turn either way.
 
-A comparison of computed values, an order of computed values and the index of a maximum are decisions. If two values
-differ by no more than a few of their rounding errors, both outcomes are correct. A comparison of inputs has no rounding
-error, so it has one correct outcome. `Watched` records the operands of each decision in the float64, the native and the
-sequential run. Their differences and the rounding of the mode give each operand's margin. `Turned` then runs the
-reference in float64: the uncertain decisions go one way in the first run, and the other way in the second run. In up to
-MOST_MIXED further runs, each decision goes its own way, because later results may depend on several decisions: if a
-token goes to another expert, the next tokens of both experts get other places.
+A comparison of computed values, an order of computed values, the index of a maximum and the rounding of a computed
+value to an integer are decisions. If two values differ by no more than a few of their rounding errors, both outcomes
+are correct. A comparison of inputs has no rounding error, so it has one correct outcome. `Watched` records the operands
+of each decision in the float64, the native and the sequential run. Their differences and the rounding of the mode give
+each operand's margin. `Turned` then runs the reference in float64: the uncertain decisions go one way in the first run,
+and the other way in the second run. In up to MOST_MIXED further runs, each decision goes its own way, because later
+results may depend on several decisions: if a token goes to another expert, the next tokens of both experts get other
+places.
 """
 
 from __future__ import annotations
@@ -25,12 +26,15 @@ if TYPE_CHECKING:
     from torch._ops import OpOverload
 
 ROUNDINGS = {"fp32": 4.0}  # an operand's margin in roundings; in other modes 1
+STEP_ROUNDINGS = 4.0  # the margin of a value that is rounded to an integer, in roundings of the native dtype
 TINY = 2.0**-126  # smaller numbers may become zero
-MOST_WATCHED = 1 << 24  # elements of recorded operands
+MOST_WATCHED, MOST_WATCHED_GPU = 1 << 24, 1 << 28  # elements of recorded operands
 MOST_MIXED = 6
 REACH = 32  # neighbours by magnitude on either side whose error an operand may have
-NAMES = {"gt", "lt", "ge", "le", "sort", "topk", "argmax", "argmin", "max", "min"}  # for facts.py
+NAMES = {"gt", "lt", "ge", "le", "sort", "topk", "argmax", "argmin", "max", "min", "round", "floor", "ceil",
+         "trunc"}  # for facts.py
 COMPARISONS = set(overloads(*(f"{name}.{kind}" for name in ("gt", "lt", "ge", "le") for kind in ("Tensor", "Scalar"))))
+STEPS = set(overloads("round", "floor", "ceil", "trunc"))
 SORTS = set(overloads("sort", "sort.stable", "topk"))
 LARGEST = {func: largest for name, largest in (("argmax", True), ("max.dim", True), ("argmin", False),
                                               ("min.dim", False)) for func in overloads(name)}
@@ -53,7 +57,7 @@ class Decisions(TorchDispatchMode):
                            kwargs: dict[str, Any] | None = None) -> Any:
         more = kwargs or {}
         known = any(map(self.is_computed, args))
-        decides = func in COMPARISONS or func in SORTS or func in LARGEST
+        decides = func in COMPARISONS or func in SORTS or func in LARGEST or func in STEPS
         if decides and known and any(isinstance(a, Tensor) and a.is_floating_point() for a in args[:2]):
             number, self.count = self.count, self.count + 1
             out = self.decide(number, func, args, more)
@@ -78,12 +82,16 @@ class Watched(Decisions):
     def __init__(self) -> None:
         super().__init__()
         self.seen: list[tuple[Tensor, Tensor] | None] = []
+        self.steps: dict[int, float] = {}  # the unit of the dtype that is rounded to an integer, by decision
         self.elements = 0
 
     def decide(self, number: int, func: OpOverload, args: tuple[Any, ...], more: dict[str, Any]) -> Any:
         value, scale = compared(args) if func in COMPARISONS else (args[0].double(), args[0].double().abs())
         self.elements += value.numel()
-        self.seen.append((value.clone(), scale.clone()) if self.elements <= MOST_WATCHED else None)
+        most = MOST_WATCHED_GPU if value.is_cuda else MOST_WATCHED
+        self.seen.append((value.clone(), scale.clone()) if self.elements <= most else None)
+        if func in STEPS:
+            self.steps[number] = torch.finfo(args[0].dtype).eps
         return func(*args, **more)
 
 
@@ -109,7 +117,12 @@ def margins(exact: Watched, others: list[Watched], eps: float, roundings: float,
             assert run is not None
             error = torch.maximum(error, torch.nan_to_num((run[0] - value).abs(), 0, 0, 0))
             zero &= run[0] == 0
-        margin = roundings * torch.maximum(error if alone else nearby(value, error), eps * torch.nan_to_num(scale, 0, 0, 0)) + TINY
+        if not alone:
+            error = nearby(value, error)
+        unit, most = eps, roundings
+        if k in exact.steps:  # a module may compute in a more precise dtype than it returns
+            unit, most = max(run.steps.get(k, 0.0) for run in others), STEP_ROUNDINGS
+        margin = most * torch.maximum(error, unit * torch.nan_to_num(scale, 0, 0, 0)) + TINY
         out.append(margin.masked_fill(zero, -1))
     return out
 
@@ -175,11 +188,19 @@ class Turned(Decisions):
             self.turned |= bool(unsure.any())
             if not self.mixed:
                 return out.masked_fill(unsure, self.up)
-            odd = (scattered_numbers(out.numel(), out).view(out.shape) + self.mixed) % 2 == 1
-            return torch.where(unsure, odd, out)
+            return torch.where(unsure, self.odd(out), out)
+        if func in STEPS:
+            low, high = (func(args[0] + sign * margin, *args[1:], **more) for sign in (-1, 1))
+            self.turned |= bool((low < high).any())
+            return torch.where(low < high, torch.where(self.odd(out), high, low) if self.mixed else
+                               high if self.up else low, out)
         if func in SORTS:
             return self.sort(func, args, more, margin)
         return self.largest(args, more, out, margin, LARGEST[func])
+
+    def odd(self, like: Tensor) -> Tensor:
+        """Which elements turn in a mixed run."""
+        return (scattered_numbers(like.numel(), like).view(like.shape) + self.mixed) % 2 == 1
 
     def sort(self, func: OpOverload, args: tuple[Any, ...], more: dict[str, Any], margin: Tensor) -> Any:
         x, named = args[0], named_arguments(func, args, more)

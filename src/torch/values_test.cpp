@@ -303,6 +303,22 @@ TEST(Sensitivity, SeesADifferenceOfTwoElements) {
   for (int64_t c = 0; c < columns; ++c) EXPECT_GT(sensitivity[2 * columns + c], 1e-10) << c;
 }
 
+// In a row whose largest value is 10, 5 lies between 63 and 64 steps. A program that multiplies by
+// 127 / 10 may round it to the other step than PyTorch.
+TEST(Sensitivity, SeesThatAComputedValueMayRoundToEitherInteger) {
+  const Task task = task_of(
+      "    def forward(self, x):\n"
+      "        y = x.float()\n"
+      "        scale = y.abs().amax(-1, keepdim=True) / 127\n"
+      "        return torch.round(y / scale) * scale",
+      "torch.randint(-10, 11, (rows, columns))");
+  const Values set = values_of(task, task.official(), "made");
+  const std::vector<double> x = set.of("x", "value"), s = set.of("out", "sensitivity");
+  int turned = 0;
+  for (size_t i = 0; i < s.size(); ++i) turned += std::abs(x[i]) == 5 && s[i] > 0.015;
+  EXPECT_GT(turned, 0);
+}
+
 // A rounding error in a product of huge values decides which score of the softmax is the largest.
 TEST(Extremes, StaySmallWhereASoftmaxFollowsAProduct) {
   for (const char* scores : {"x @ y.mT", "(x * 2).sum(0) + y"}) {
