@@ -24,6 +24,7 @@ MOST_CONSTANTS = 64  # elements of a tensor that the graph writes as numbers
 MOST_PLUS = 8  # what an argument may add to a size: x.size(0) - 1
 SLICES = {"slice": (2, 3), "narrow": (2, 3)}  # the arguments that bound a slice
 SPLITS = {"split_with_sizes", "unsafe_split_with_sizes"}
+DILATION = 5  # the argument of aten::convolution
 LISTS = {"output_size", "size"}  # arguments that may list sizes of tensors
 
 
@@ -278,6 +279,8 @@ def signature(calls: list[Call]) -> list[tuple[Any, ...]]:
                 fixed.append(len(a))
             elif isinstance(a, int):
                 fixed.append("int")
+        if call.func is torch.ops.aten.convolution.default:
+            fixed.append(call.args[DILATION])  # no tensor's shape shows it
         out.append((call.func, tuple(map(str, fixed)), tuple(len(s) for s, _ in call.outs)))
     return out
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator
-from math import gcd, prod
+from math import gcd, lcm, prod
 
 from . import lengths
 from .errors import WorkerError
@@ -37,7 +37,7 @@ MOST_SECONDS = 3.0
 LEAST = 8  # smaller constants are probably axes, kernel sizes or group counts
 INNER = 1031  # a prime over 1,024
 BATCH = re.compile(r"batch|^(bs|n|b)$", re.IGNORECASE)
-FIXED = re.compile(r"kernel|strid|pad|dilat|axis|(?<![a-z])eps|seed|num_layers", re.IGNORECASE)
+FIXED = re.compile(r"kernel|strid|pad|dilat|axis|(?<![a-z])eps|seed|num_layers|^rates$", re.IGNORECASE)
 GROUPS = re.compile(r"(?<![a-z])groups?(?![a-z])", re.IGNORECASE)
 PRIMES = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 61, 67, 71, 79, 89, 97, 101, 113,
           127, 131, 149, 167, 191, 211, 251, 257, 293, 331, 383, 449, 509, 521]
@@ -61,7 +61,8 @@ def eligible(name: str, value: int) -> bool:
 
 def varying(source: Source) -> Constants:
     """The sizes that may vary, with their official values; if there are none, the literals that begin a shape."""
-    sizes = {n: v for n, v in source.constants.items() if eligible(n, v)}
+    sizes = {n: v for n, v in source.constants.items()
+             if eligible(n, v) and not FIXED.search(source.parameters.get(n, ""))}
     return {n: v for n, v in sizes.items() if ".lead" not in n} or sizes
 
 
@@ -76,6 +77,7 @@ class Shrinker:
         self.official_sizes = source.constants | source.model_sizes
         self.sizes = varying(source)
         self.leads = {n: v for n, v in source.constants.items() if ".lead" in n}
+        self.groups, self.grouped = 1, set[int]()  # channels with these values stay multiples of `groups`
         self.cache: dict[tuple[tuple[str, int], ...], Trace | None] = {}
         self.renew()
         self.reason = "no module-level integer constant decides a size"
@@ -132,6 +134,8 @@ class Shrinker:
         wanted = {}
         for name, value in self.sizes.items():
             most = max(2, cap // 4) if is_batch(name) and cap <= 16 else cap
+            if value in self.grouped:
+                most = max(most // self.groups, 2) * self.groups  # one channel a group would be another norm
             if value > most:
                 wanted[name] = most
         return wanted
@@ -156,18 +160,23 @@ class Shrinker:
                 break
         self.reason = "no size makes the module small enough" if failed < 2 else self.reason
         return (self.in_proportion(reversed(range(1, 9))) or self.one_by_one() or self.where_fixed()
-                or self.with_model())
+                or self.with_one_value_fixed() or self.with_model())
 
     def keeping_groups(self) -> Found | None:
         """Like small(), but first tries the official numbers of groups. No tensor shows them, so a plan takes them from
         the module's attributes, which works only if all shapes have the same number."""
         every, limits = self.sizes, (self.most_elements, self.most_flops)
-        self.sizes = {n: v for n, v in every.items() if not GROUPS.search(n)}
-        if len(self.sizes) < len(every):
+        kept = {n: v for n, v in every.items()
+                if GROUPS.search(n) or GROUPS.search(self.source.parameters.get(n, ""))}
+        if kept:
+            self.sizes = {n: v for n, v in every.items() if n not in kept}
+            self.groups = lcm(*kept.values())
+            self.grouped = {c for c in self.official.channels() if c % self.groups == 0}
             found = self.small()
             if found is not None:
                 return found
             self.sizes, (self.most_elements, self.most_flops) = every, limits
+            self.grouped = set()
             self.renew()
         return self.small()
 
@@ -186,6 +195,30 @@ class Shrinker:
                 self.sizes = {n: self.official_sizes[n] for n in constants}
                 self.most_flops = max(FIXED_FLOPS, trace.flops)
                 return constants, trace
+        return None
+
+    def with_one_value_fixed(self) -> Found | None:
+        """For modules that fix one size, such as the width of attention heads that decides a constant scale, and whose
+        other sizes must change together, as sequence and mask do: caps all constants with other values.
+
+        After this, only those vary.
+        """
+        self.most_flops = MOST_FLOPS
+        every = self.sizes
+        for value in sorted(set(every.values())):
+            self.renew()
+            self.most_elements = FROZEN_ELEMENTS
+            self.sizes = {n: v for n, v in every.items() if v != value}
+            fits = None
+            for cap in reversed(CAPS[-6:]):  # low caps are fast
+                constants = self.capped(cap)
+                trace = self.attempt(constants) if constants else None
+                if trace is None or not self.fits(trace):
+                    break
+                fits = constants, trace
+            if fits is not None:
+                return fits
+        self.sizes = every
         return None
 
     def with_model(self) -> Found | None:

@@ -105,6 +105,24 @@ def positions(tree: ast.Module) -> dict[str, tuple[int, int]]:
             for i, (_, owner, key) in enumerate(literal_places(function)) if isinstance(key, int)}
 
 
+def parameters(tree: ast.Module) -> dict[str, str]:
+    """The parameter of Model.__init__ that receives each constant of get_init_inputs: {constant: parameter}.
+
+    A constant is a literal or the name of a module-level constant in the returned list.
+    """
+    functions = {f.name: f for f in tree.body if isinstance(f, ast.FunctionDef)}
+    init = next((f for c in tree.body if isinstance(c, ast.ClassDef) and c.name == NAMES[0] for f in c.body
+                 if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None)
+    returned = next((n.value for n in ast.walk(functions[NAMES[2]]) if isinstance(n, ast.Return)),
+                    None) if NAMES[2] in functions else None
+    if init is None or not isinstance(returned, (ast.List, ast.Tuple)):
+        return {}
+    literals = {id(node): f"{NAMES[2]}.{i}" for i, (node, _, _) in enumerate(literal_places(functions[NAMES[2]]))}
+    return {node.id if isinstance(node, ast.Name) else literals[id(node)]: parameter.arg
+            for parameter, value in zip(init.args.args[1:], returned.elts) for node in ast.walk(value)
+            if isinstance(node, ast.Name) or id(node) in literals}
+
+
 def literal_places(function: ast.FunctionDef) -> list[tuple[Any, Any, int | str]]:
     """(node, owner, key) of each size in a function's body, in source order. The owner holds the node: a list at the
     index `key`, or a node in the field `key`."""
@@ -167,6 +185,7 @@ class Source:
         self.constants = {name: value for name, value, _ in places(tree)}
         self.model_sizes = {name: value for name, value, _ in model_places(tree)}
         self.positions = positions(tree)
+        self.parameters = parameters(tree)
         self.check(tree)
 
     def parse(self) -> ast.Module:

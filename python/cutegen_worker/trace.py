@@ -252,6 +252,11 @@ class Trace:
         return max((call.outs[0][0].numel() // max(1, call.outs[0][0][1]) * math.prod(call.args[1].shape[2:])
                     for call in calls), default=0)
 
+    def channels(self) -> set[int]:
+        """The numbers of channels of all inputs of convolutions and group norms, and of all results of convolutions."""
+        return {shape[1] for call in self.calls if call.func in (CONVOLUTION, torch.ops.aten.native_group_norm.default)
+                for shape in (call.args[0].shape, call.outs[0][0])}
+
     def hollow(self) -> bool:
         """Whether some call returns an empty tensor, for example pooling with a window larger than its input."""
         return any(0 in shape for call in self.calls for shape, _ in call.outs)
