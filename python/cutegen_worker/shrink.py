@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import re
 import time
+import warnings
 from collections.abc import Iterable, Iterator
 from math import gcd, lcm, prod
 
+import torch
+
 from . import lengths
-from .errors import WorkerError
-from .source import Source
-from .trace import Trace
+from .errors import WorkerError, blame
+from .source import Source, clean_state
+from .trace import SIZES, Trace, build
 from .wire import Json
 
 Constants = dict[str, int]
@@ -77,7 +80,8 @@ class Shrinker:
         self.official_sizes = source.constants | source.model_sizes
         self.sizes = varying(source)
         self.leads = {n: v for n, v in source.constants.items() if ".lead" in n}
-        self.groups, self.grouped = 1, set[int]()  # channels with these values stay multiples of `groups`
+        # Channels with these values stay multiples of `groups`: {value: least number for each group}.
+        self.groups, self.grouped = 1, dict[int, int]()
         self.cache: dict[tuple[tuple[str, int], ...], Trace | None] = {}
         self.renew()
         self.reason = "no module-level integer constant decides a size"
@@ -107,6 +111,28 @@ class Shrinker:
             return None
         return trace
 
+    def splits_tie(self, constants: Constants) -> bool:
+        """Whether equal literals of get_inputs(), at the same place of their shapes, get different values."""
+        sizes = {n: constants.get(n, v) for n, v in self.official_sizes.items() if n in self.source.positions}
+        return any(sizes[a] != sizes[b] and self.official_sizes[a] == self.official_sizes[b] and
+                   any(self.position(a, side) == self.position(b, side) for side in (0, 1))
+                   for a in sizes for b in sizes)
+
+    def works(self, constants: Constants) -> bool:
+        """Whether the module runs on real tensors. A trace does not look at the values of indices."""
+        try:
+            with clean_state(self.source.file), warnings.catch_warnings(), torch.no_grad():
+                warnings.simplefilter("ignore")
+                model, inputs = build(self.source.run(constants), self.source.file)
+                model.train(self.train)
+                args, kwargs = inputs.map(lambda _, t: t)
+                with blame(self.source.file, "forward()", SIZES):
+                    model(*args, **kwargs)
+        except WorkerError as error:
+            self.reason = error.message
+            return False
+        return True
+
     def renew(self, runs: int = MOST_RUNS) -> None:
         """Permits more runs and seconds for another search."""
         self.runs, self.most_runs, self.start = 0, runs, time.process_time()
@@ -135,7 +161,7 @@ class Shrinker:
         for name, value in self.sizes.items():
             most = max(2, cap // 4) if is_batch(name) and cap <= 16 else cap
             if value in self.grouped:
-                most = max(most // self.groups, 2) * self.groups  # one channel a group would be another norm
+                most = max(most // self.groups, self.grouped[value]) * self.groups
             if value > most:
                 wanted[name] = most
         return wanted
@@ -171,12 +197,12 @@ class Shrinker:
         if kept:
             self.sizes = {n: v for n, v in every.items() if n not in kept}
             self.groups = lcm(*kept.values())
-            self.grouped = {c for c in self.official.channels() if c % self.groups == 0}
+            self.grouped = {c: n for c, n in self.official.channels().items() if c % self.groups == 0}
             found = self.small()
             if found is not None:
                 return found
             self.sizes, (self.most_elements, self.most_flops) = every, limits
-            self.grouped = set()
+            self.grouped = {}
             self.renew()
         return self.small()
 

@@ -252,10 +252,19 @@ class Trace:
         return max((call.outs[0][0].numel() // max(1, call.outs[0][0][1]) * math.prod(call.args[1].shape[2:])
                     for call in calls), default=0)
 
-    def channels(self) -> set[int]:
-        """The numbers of channels of all inputs of convolutions and group norms, and of all results of convolutions."""
-        return {shape[1] for call in self.calls if call.func in (CONVOLUTION, torch.ops.aten.native_group_norm.default)
-                for shape in (call.args[0].shape, call.outs[0][0])}
+    def channels(self) -> dict[int, int]:
+        """{number of channels: least number for each group}, for all inputs of convolutions and group norms, and for
+        all results of convolutions.
+
+        A group norm of one element returns a constant. In a group of two elements that are nearly equal, float32
+        rounding decides the whole result, so a group without spatial axes needs four.
+        """
+        out: dict[int, int] = {}
+        for call in self.calls:
+            if call.func in (CONVOLUTION, torch.ops.aten.native_group_norm.default):
+                for shape in (call.args[0].shape, call.outs[0][0]):
+                    out[shape[1]] = max(out.get(shape[1], 2), 4 if math.prod(shape[2:]) == 1 else 2)
+        return out
 
     def hollow(self) -> bool:
         """Whether some call returns an empty tensor, for example pooling with a window larger than its input."""

@@ -41,6 +41,20 @@ TEST(KeptNumbers, GroupsThatAParameterNames) {
   EXPECT_TRUE(has_attribute(*task, "norm.num_groups"));
 }
 
+// In a group of two nearly equal elements, rounding would decide the whole result.
+TEST(KeptNumbers, FourElementsInAGroupWithoutSpatialAxes) {
+  TaskFile file("flat",
+                module_of("features, groups",
+                          "        self.linear = nn.Linear(1024, features)\n"
+                          "        self.norm = nn.GroupNorm(groups, features)\n",
+                          "self.norm(self.linear(a[0]))", "torch.randn(4096, 1024)", "4096, 64"));
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  EXPECT_GT(task->shapes.size(), 3u);
+  for (const ShapeCase& shape : task->shapes)
+    EXPECT_GE(shape.tensors.at("out")[1], 256) << shape.name;
+}
+
 // The size of no tensor shows a dilation.
 TEST(KeptNumbers, Dilations) {
   for (const std::string name : {"rates", "distances"}) {
@@ -72,6 +86,20 @@ TEST(KeptNumbers, WidthOfHeadsBesideAMask) {
   EXPECT_GT(task->shapes.size(), 3u);
   for (const ShapeCase& shape : task->shapes)
     EXPECT_EQ(shape.tensors.at("out")[3], 64) << shape.name;
+}
+
+// The trace does not look at the values of labels.
+TEST(KeptNumbers, LabelsThatCountTheRowsOfBothInputs) {
+  TaskFile file("contrast",
+                "import torch\nfrom torch import nn\nclass Model(nn.Module):\n"
+                "    def forward(self, x, y):\n"
+                "        return nn.functional.cross_entropy(x @ y.T, torch.arange(len(x)))\n"
+                "def get_inputs():\n    return [torch.randn(1024, 256), torch.randn(1024, 256)]\n");
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  EXPECT_GT(task->shapes.size(), 3u);
+  for (const ShapeCase& shape : task->shapes)
+    EXPECT_LE(shape.tensors.at("x")[0], shape.tensors.at("y")[0]) << shape.name;
 }
 
 }  // namespace
