@@ -74,7 +74,7 @@ def shifted():
         change = 2.0**-10 * truth
         for size in (4, -4):
             g.manual_seed(2)
-            with orders.Shifted(g, size * 2.0**-10):
+            with orders.Shifted(g, size * 2.0**-10, 0):
                 change = torch.maximum(change, (run(*wide) - truth).abs() / 4)
         crossed = (truth == 0) & (honest > 0)
         assert crossed.sum() > 5
@@ -104,7 +104,7 @@ def cancelled():
         with orders.RoundedAnew(g) as anew:
             run(x.double())
         assert anew.shiftable, name
-        with orders.Shifted(g, 2.0**-23):
+        with orders.Shifted(g, 2.0**-23, 0):
             moved = (run(x.double()) - truth).abs()
         least = {"variance": 1e-15, "norm": 1e-7, "mean": 1e-10, "pool": 1e-10}.get(name, 5e-8)
         assert bool((moved > least).all()) and moved.max() < 1e-4, (name, moved.min(), moved.max())
@@ -239,8 +239,8 @@ for what in (sums, scans, unsure, shifted, cancelled, products, operators, convo
              overflows, too_much):
     try:
         print(what.__name__ + ":", what(), flush=True)
-    except Exception as error:
-        print(what.__name__ + ":", repr(error), flush=True)
+    except Exception as failure:
+        print(what.__name__ + ":", repr(failure), flush=True)
 )PY";
 
 std::string orders_said(const std::string& check) {
