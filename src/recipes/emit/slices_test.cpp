@@ -67,6 +67,16 @@ TEST(Slices, OfReducedValuesAreStagesOfTheirOwn) {
   EXPECT_EQ(plan_of("slice_of_softmax").at("steps").size(), 2U);
 }
 
+// cross_entropy(x[:, :-1].reshape(-1, C), labels[:, 1:].reshape(-1)) reads the slices in place, in
+// whole vectors, and the chosen class once more. The second step adds the rows' losses.
+TEST(Slices, OfLogitsAndLabelsThatAReshapeMergesAreReadInPlace) {
+  const KernelProgram program = sliced_program("shifted_labels");
+  const Json plan = to_json(program.plan);
+  EXPECT_EQ(plan.at("steps").size(), 2U);
+  EXPECT_EQ(plan.at("symbols").at("vector_1"), "r0_1 % 4 == 0 ? ((dim(x,2)) % 4 == 0 ? 4 : 1) : 1");
+  EXPECT_THAT(program.sources.at("kernel_1.cu"), Not(HasSubstr("position")));
+}
+
 TEST(Slices, OfAFewPartsOfAReshapedTensorAreReadInPlace) {
   EXPECT_EQ(plan_of("slice_of_reshape").at("steps").size(), 1U);
   EXPECT_THAT(demands_of("slice_of_reshape"), Contains("dim(x,1) == 8*(dim(out,1))"));

@@ -12,6 +12,7 @@
 #include "recipes/graph/node_writer.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/products.h"
+#include "recipes/graph/reshape.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -407,15 +408,22 @@ Result<bool> Rewriter::loss(size_t place) {
 Result<bool> Rewriter::nll() {
   const Value *x = tensor(0, "self"), *target = tensor(1, "target");
   if (!x || !target || x->shape.empty()) return refuse("its operands are not tensors of the graph");
+  size_t axis = x->shape.size() == 1 ? 0 : 1;
+  // A loop nest can read a slice of logits and labels in place, but not their merged rows.
+  const Value *rows = before_merge(graph_, x->name), *labels = before_merge(graph_, target->name);
+  if (rows && labels && axis == 1 && x->shape.size() == 2 &&
+      Shape(rows->shape.begin(), rows->shape.end() - 1) == labels->shape) {
+    x = rows, target = labels;
+    axis = x->shape.size() - 1;
+  }
   const Value* weight = tensor(2, "weight");
   if (weight && x->shape.size() < 2) return refuse("with weights of classes");
   auto reduction = number(argument(node_, 3, "reduction"));
   auto ignored = number(argument(node_, 4, "ignore_index"));
   if (!reduction || !ignored) return refuse("its reduction or ignored class is not a number");
   const Shape& shape = target->shape;
-  std::string picked = write_.add(
-      "picked", "cutegen.pick",
-      {tensor_ref(x->name), tensor_ref(target->name), x->shape.size() == 1 ? 0 : 1}, shape);
+  std::string picked = write_.add("picked", "cutegen.pick",
+                                  {tensor_ref(x->name), tensor_ref(target->name), axis}, shape);
   std::string kept =
       write_.add("kept", "aten.ne.Scalar", {tensor_ref(target->name), *ignored}, shape);
   out_.graph.nodes.back().outputs[0].dtype = DType::boolean;
@@ -423,12 +431,12 @@ Result<bool> Rewriter::nll() {
   std::string weights;  // of the targets' classes
   if (weight) {
     Shape thin(x->shape.size(), 1);
-    thin[1] = x->shape[1];
+    thin[axis] = x->shape[axis];
     const std::string all = write_.add(
         "weights", "aten.expand.default",
         {tensor_ref(write_.view("weight", weight->name, thin)), Json(x->shape)}, x->shape);
     weights = write_.add("picked_weight", "cutegen.pick",
-                         {tensor_ref(all), tensor_ref(target->name), 1}, shape);
+                         {tensor_ref(all), tensor_ref(target->name), axis}, shape);
     negated = write_.add("weighted", "aten.mul.Tensor", {tensor_ref(negated), tensor_ref(weights)},
                          shape);
   }

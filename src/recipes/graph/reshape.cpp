@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes/graph/reshape.h"
 
+#include <algorithm>
+#include <set>
+
+#include "recipes/graph/pointwise.h"
+
 namespace cutegen::recipes {
 
 int64_t product(const Shape& shape) {
@@ -31,6 +36,21 @@ std::optional<std::vector<AxisGroup>> group_axes(const Shape& from, const Shape&
   for (; i < from.size(); ++i) groups.back().from.push_back(i);  // trailing axes of size 1
   for (; j < to.size(); ++j) groups.back().to.push_back(j);
   return groups;
+}
+
+const Value* before_merge(const Graph& graph, const std::string& name) {
+  static const std::set<std::string> kViews{"view", "reshape", "_unsafe_view"};
+  const Node* view = graph.producer(name);
+  if (!view || !view->op.starts_with("aten.") || !kViews.count(base_name(view->op))) return nullptr;
+  const auto of = reference(argument(*view, 0, "self"));
+  const Value* source = of ? graph.find(*of) : nullptr;
+  if (!source) return nullptr;
+  const Shape &from = source->shape, &to = view->outputs[0].shape;
+  if (to.empty() || from.size() <= to.size()) return nullptr;
+  const auto merged = from.begin() + ptrdiff_t(from.size() - to.size() + 1);
+  const bool merges = product(Shape(from.begin(), merged)) == to[0] &&
+                      std::equal(merged, from.end(), to.begin() + 1, to.end());
+  return merges ? source : nullptr;
 }
 
 }  // namespace cutegen::recipes

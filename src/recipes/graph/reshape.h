@@ -10,8 +10,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "core/graph.h"
 #include "tensor/dtype.h"
 
 namespace cutegen::recipes {
@@ -22,5 +24,9 @@ struct AxisGroup {
 
 std::optional<std::vector<AxisGroup>> group_axes(const Shape& from, const Shape& to);
 int64_t product(const Shape& shape);
+
+// Returns the value whose leading axes the view `name` merges into its first axis, or nullptr if
+// `name` is no such view.
+const Value* before_merge(const Graph& graph, const std::string& name);
 
 }  // namespace cutegen::recipes

@@ -111,8 +111,7 @@ View Builder::rows_view() const {
 // outside the row. -1 if the kernel cannot read it there.
 int Builder::picked(const Reduction& r, int index) {
   const Inst& leaf = fused_.insts[size_t(index)];
-  if (!region_.slices || r.axes.size() != 1 || leaf.kind != InstKind::leaf || !leaf.integer ||
-      fused_.inputs[size_t(leaf.operand)].sliced())
+  if (!region_.slices || r.axes.size() != 1 || leaf.kind != InstKind::leaf || !leaf.integer)
     return -1;
   View at;
   for (size_t i = 0; i < fused_.axes.size(); ++i)

@@ -38,6 +38,13 @@ bool one_by_one(const Start& start) {
   return start.index >= 0 || start.step > 1;
 }
 
+// Whether the operand has one element for a whole vector, so that vectors need not be aligned in
+// it.
+bool stays_inside(const Fused& fused, const Nest& nest, const Operand& operand) {
+  const Loop& inner = nest.reduced_inside ? nest.reduced.back() : nest.kept.back();
+  return !inner.axes.empty() && stride(fused, operand, inner).move == Move::none;
+}
+
 int64_t total(const std::vector<Loop>& loops) {
   int64_t n = 1;
   for (const Loop& loop : loops) n *= loop.size;
@@ -170,6 +177,7 @@ std::vector<int64_t> vector_widths(const Fused& fused, int64_t size) {
   const auto aligned = [&](int64_t width) {
     const auto fits = [&](const Operand& operand) {
       return !operand.sliced() || one_by_one(operand.starts.back()) ||
+             stays_inside(fused, nest, operand) ||
              (operand.shape.back() % width == 0 && operand.starts.back().at % width == 0);
     };
     return std::all_of(fused.inputs.begin(), fused.inputs.end(), fits) &&
@@ -249,8 +257,11 @@ std::string width_text(const Fused& fused, const std::string& size, int64_t want
     if (std::find(multiples.begin(), multiples.end(), expression) == multiples.end())
       multiples.push_back(expression);
   };
+  const Nest nest = make_nest(fused);
   const auto add_slice = [&](const Operand& operand) {
-    if (!operand.sliced() || one_by_one(operand.starts.back())) return;
+    if (!operand.sliced() || one_by_one(operand.starts.back()) ||
+        stays_inside(fused, nest, operand))
+      return;
     const size_t last = operand.starts.size() - 1;
     add(size_text(fused, operand, last));
     if (operand.starts[last].at > 0) add(start_along(fused, operand, last));
