@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=300 cost=30
-"""Weighted shapes from end to end on a simulator: the evaluator times each shape, the headline is the weighted
-geometric mean, a search stops by the headline, and cutegen refuses side files without a headline.
+"""Modelled times from end to end on a simulator: the evaluator times each weighted shape, the headline is the weighted
+geometric mean, a search stops by the headline, and cutegen refuses side files without a headline. Results that skipped
+blocks did not write do not count as NaN.
 """
 from __future__ import annotations
 
@@ -28,6 +29,22 @@ constants = { size = 262144 }
 name = "tested"
 weight = 0
 constants = { size = 100 }
+'''
+
+
+# The second kernel reads the results of other blocks, and is slow for NaN.
+TWO_STEPS = '''extern "C" __global__ void first(const float* x, float* t, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) t[i] = fmaxf(x[i], 0.0f);
+}
+extern "C" __global__ void second(const float* t, float* out, int n) {
+  int i = n - 1 - int(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < 0) return;
+  float value = t[i];
+  if (value != value && SLOW)
+    for (int k = 0; k < 3000; ++k) value = value * 0.5f + 1.0f;
+  out[i] = value + 1.0f;
+}
 '''
 
 
@@ -59,6 +76,20 @@ class Weights(harness.Case):
         timing = self.judge(side).json()["verdicts"][0]["verdict"]["timing"]
         self.assertEqual(timing["shape"], "official")
         self.assertNotIn("shapes", timing)
+
+    def test_results_of_skipped_blocks_are_ordinary_numbers(self) -> None:
+        task = self.write("add.py", harness.ADD.replace("4096", "262144"))
+        step = {"grid": ["ceil_div(size(x),256)", 1, 1], "block": [256, 1, 1]}
+        plan = {**PLAN, "scratch": [{"name": "t", "dtype": "f32", "shape": ["size(x)"]}], "steps": [
+            {**step, "kernel": "first", "args": [{"tensor": "x"}, {"tensor": "t"}, {"i32": "size(x)"}]},
+            {**step, "kernel": "second", "args": [{"tensor": "t"}, {"tensor": "out"}, {"i32": "size(x)"}]}]}
+        for name, slow in (("plain", "false"), ("slow", "true")):
+            self.write(f"{name}/kernel.cu", TWO_STEPS.replace("SLOW", slow))
+            self.write(f"{name}/plan.json", json.dumps(plan))
+        result = self.cutegen("eval", task, self.folder / "plain", self.folder / "slow", "--json")
+        self.assert_code(result, 0)
+        plain, slow = (v["verdict"]["timing"]["time_ns"] for v in result.json()["verdicts"])
+        self.assertLess(slow, 1.2 * plain)
 
     def test_a_search_takes_the_headline(self) -> None:
         task = self.write("add.py", harness.ADD)

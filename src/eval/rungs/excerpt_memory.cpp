@@ -11,6 +11,9 @@ namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kPage = 4096;
+// About 0.0078 as float32 and bfloat16, and 1 as float16.
+const Poison kOrdinary{std::byte{0}, std::byte{0x3c}, std::byte{0}, std::byte{0x3c},
+                       std::byte{0}, std::byte{0x3c}, std::byte{0}, std::byte{0x3c}};
 constexpr int64_t kMostHeld = int64_t{768} << 20;     // for all tensors and scratch
 constexpr int64_t kMostScratch = int64_t{128} << 20;  // for one scratch buffer
 // Buffers without values are held in memory up to this size.
@@ -107,7 +110,7 @@ void ExcerptMemory::place_scratch(const PreparedShape& official) {
       aliased_.insert(s.name);
     } else {
       b.offset = take(s.bytes);
-      if (set_ && !s.zero) poisoned_.emplace_back(b.offset, s.bytes);
+      if (set_ && !s.zero) poisoned_scratch_.emplace_back(b.offset, s.bytes);
     }
     buffers_.push_back(std::move(b));
   }
@@ -119,7 +122,8 @@ Result<void> ExcerptMemory::make_memory() {
   CG_TRY(mapping_, Mapping::map(memory_.get(), size_t(std::max(total_, kPage)), true));
   for (const Place& p : inputs_) fill(p);
   restore();
-  for (const auto& [offset, bytes] : poisoned_) write_poison(offset, bytes);
+  for (const auto& [offset, bytes] : poisoned_) write_pattern(poison_, offset, bytes);
+  for (const auto& [offset, bytes] : poisoned_scratch_) write_pattern(poison_, offset, bytes);
   write_noise();
   return {};
 }
@@ -135,10 +139,15 @@ void ExcerptMemory::restore() {
   for (const Place& p : mutated_) fill(p);
 }
 
-void ExcerptMemory::write_poison(int64_t offset, int64_t bytes) {
+bool ExcerptMemory::make_scratch_ordinary() {
+  for (const auto& [offset, bytes] : poisoned_scratch_) write_pattern(kOrdinary, offset, bytes);
+  return !poisoned_scratch_.empty();
+}
+
+void ExcerptMemory::write_pattern(const Poison& pattern, int64_t offset, int64_t bytes) {
   std::byte* to = mapping_.data() + offset;
   std::array<std::byte, kPage> page{};
-  for (size_t i = 0; i < page.size(); ++i) page[i] = poison_[i % poison_.size()];
+  for (size_t i = 0; i < page.size(); ++i) page[i] = pattern[i % pattern.size()];
   for (int64_t done = 0; done < bytes; done += kPage)
     std::memcpy(to + done, page.data(), size_t(std::min(kPage, bytes - done)));
 }

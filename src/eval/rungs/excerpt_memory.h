@@ -35,6 +35,9 @@ class ExcerptMemory {
   void put(RunRequest& request) const;
   // After a run that did not end, gives mutated tensors their initial values again.
   void restore();
+  // Fills scratch with ordinary numbers instead of the pattern. Returns false if there is no such
+  // scratch.
+  bool make_scratch_ordinary();
   bool has_values() const { return set_ != nullptr; }
   const std::string& why_not() const { return why_not_; }
   const std::string& family() const { return set_->family; }
@@ -57,7 +60,7 @@ class ExcerptMemory {
   Result<void> make_memory();
   void fill(const Place& place);
   void write_noise();
-  void write_poison(int64_t offset, int64_t bytes);
+  void write_pattern(const Poison& pattern, int64_t offset, int64_t bytes);
 
   SetPtr set_;
   std::string why_not_;
@@ -65,7 +68,7 @@ class ExcerptMemory {
   std::vector<RunBuffer> buffers_;
   std::vector<Place> inputs_, outputs_, mutated_;
   // (offset, bytes) of each buffer that starts with the pattern
-  std::vector<std::pair<int64_t, int64_t>> poisoned_;
+  std::vector<std::pair<int64_t, int64_t>> poisoned_, poisoned_scratch_;
   std::vector<std::pair<DType, std::pair<int64_t, int64_t>>> noise_;
   std::set<std::string> aliased_;
   int64_t total_ = 0;
