@@ -4,7 +4,7 @@
 // Contract: later_views() returns a graph with the same values under the same names. If a view
 // merges the leading axes of a slice, and an operator works on each element of the view or on rows
 // of axes that the view keeps, later_views() applies the operator to the slice and views its
-// result. A loop nest can read a slice in place, but not a slice of which a view merges axes.
+// result. A loop nest can read a slice in place, but not the merged axes of a slice.
 //
 // Example: log_softmax(view(x[:, :-1], [4 * 511, 32000]), 1) with x of [4, 512, 32000]
 //          -> view(log_softmax(x[:, :-1], 2), [4 * 511, 32000])
