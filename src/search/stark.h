@@ -80,7 +80,7 @@ class StarkStrategy final : public Machine {
   std::string hash_;  // the hash of the current program
   std::optional<Family> family_;
   bool has_source_ = false;
-  Role role_ = Role::planner;  // the role that the open question asks
+  Role role_ = Role::planner;  // the role to which the open question goes
   int fixes_ = 0;              // number of consecutive repairs of almost correct programs
   int unusable_ = 0;           // number of consecutive unusable answers
   std::optional<std::string> best_;

@@ -95,7 +95,7 @@ struct StarkSettings {
   // The next fields switch changes to the paper's algorithm; `published` turns all changes off.
   bool near_misses = true;     // whether to repair almost correct programs at once
   bool equal_programs = true;  // whether to skip programs that were already evaluated
-  bool bounds = true;          // whether questions show bounds and profiles
+  bool bounds = true;          // whether questions to the model show bounds and profiles
   bool families = true;        // whether a bandit chooses the kind of change (families.h)
   bool credit = true;          // whether the bandit credits repairs and discounts failures
   bool drift = true;           // whether to prefer the newest of equally fast programs

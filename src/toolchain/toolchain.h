@@ -33,7 +33,7 @@ struct ToolPaths {
   std::vector<std::filesystem::path> includes;  // headers of CuTe, CUDA, CCCL and cutegen
   std::filesystem::path compiler_program;       // cutegen-compiler
   std::filesystem::path cache_dir;
-  std::filesystem::path ptxas, nvdisasm;  // if missing, empty: no results in audits
+  std::filesystem::path ptxas, nvdisasm;  // empty if not installed; audits are then skipped
 };
 struct ToolSearch {
   // The interpreter whose packages find_tools() searches; empty: $CUTEGEN_PYTHON, .venv or python3.

@@ -148,7 +148,7 @@ class Runner {
   Process process_;
   std::stop_source stop_spare_;
   std::future<Result<Process>> spare_;
-  bool no_spares_ = false;  // a spare process failed to start (if the GPU allows only one context)
+  bool no_spares_ = false;  // whether a spare failed to start, as on a GPU that allows one context
   std::vector<std::future<void>> ending_;
   std::vector<std::string> modules_, code_;
   bool loaded_ = false, keeps_ = false;
