@@ -11,9 +11,8 @@
 // read-only file system (the mount view), with a private, writable and empty /tmp and /dev/shm. The
 // child still sees its program's folder, cwd, share_dir() and the paths in `readable`, even if they
 // are below /tmp. The parent captures the child's stderr, and its stdout unless SpawnSpec::fds
-// contains stdout. The function harden_self() restricts the calling process with no_new_privs, a
-// seccomp filter that denies exec, and rlimits. The forked children of the compile server call
-// harden_self().
+// contains stdout. harden_self() restricts the calling process with no_new_privs, a seccomp filter
+// that denies exec, and rlimits. The forked children of the compile server call harden_self().
 //
 // Example:
 //   SpawnSpec s{.argv = {runner, "--fd", "3"}, .fds = {{socket, 3}}}; CG_TRY(Child c, spawn(s));

@@ -9,10 +9,10 @@
 // several copies on the GPU, from which find() returns the copy that use_copy() chose. A shared
 // buffer is memory of another process, mapped without copying; the owner of this memory checks the
 // guards. The caller binds each copy of a shared buffer under its own name ("y", "y#1", ...), and
-// may name an initial buffer, whose bytes restore() copies into the shared buffer. The function
-// copy_back() copies every buffer to the caller, except shared buffers and buffers with a pattern.
-// At the end, copy_back() checks the guards of all buffers except shared buffers, and reports an
-// overwritten guard: "memory behind 'x' was written".
+// may name an initial buffer, whose bytes restore() copies into the shared buffer. copy_back()
+// copies every buffer to the caller, except shared buffers and buffers with a pattern. At the end,
+// copy_back() checks the guards of all buffers except shared buffers, and reports an overwritten
+// guard: "memory behind 'x' was written".
 //
 // Example: CG_CHECK(buffers.bind(list, stream)); ... CG_TRY(auto damage, buffers.copy_back());
 #pragma once
