@@ -56,8 +56,8 @@ class HttpModel final : public ChatModel {
 };
 
 // Returns the wait before retry number `n` (from 0). If the server demands a wait, retry_wait()
-// returns this wait, or empty if it exceeds longest_wait. If the server demands no wait,
-// retry_wait() returns first_wait, doubled n times up to 8 s, and shortened by a random share.
+// returns this wait, or empty if it exceeds longest_wait. If the server demands no wait, it returns
+// first_wait, doubled n times up to 8 s, and shortened by a random share.
 std::optional<std::chrono::milliseconds> retry_wait(int n,
                                                     std::optional<std::chrono::milliseconds> asked,
                                                     const ModelConfig& config);

@@ -7,7 +7,7 @@
 // file, the tool reads `filler`. A spare has the same sandbox and limits as any run of the tool.
 //
 // Contract: run() passes the input to a waiting spare. If no spare becomes ready within a short
-// time, run() starts a new process of the tool. A spare and a new process give the same output. A
+// time, it starts a new process of the tool. A spare and a new process give the same output. A
 // spare handles only one input; after that, a background thread starts another spare. A tool that
 // never stops at an opening always runs in a new process. Thread-safe.
 //

@@ -11,8 +11,8 @@
 // guards. The caller binds each copy of a shared buffer under its own name ("y", "y#1", ...), and
 // may name an initial buffer, whose bytes restore() copies into the shared buffer. copy_back()
 // copies every buffer to the caller, except shared buffers and buffers with a pattern. At the end,
-// copy_back() checks the guards of all buffers except shared buffers, and reports an overwritten
-// guard: "memory behind 'x' was written".
+// it checks the guards of all buffers except shared buffers, and reports an overwritten guard:
+// "memory behind 'x' was written".
 //
 // Example: CG_CHECK(buffers.bind(list, stream)); ... CG_TRY(auto damage, buffers.copy_back());
 #pragma once
