@@ -3,11 +3,10 @@
 // and computes costs.
 //
 // Contract: chat() behaves as llm/chat.h says. If the server does not answer or is temporarily
-// unavailable, HttpModel waits and sends the request again. Before each retry, HttpModel waits
-// longer than before, or as long as the server demands. If the server refuses a parameter of a
-// request, HttpModel omits the parameter from all later requests. If an answer breaks off in the
-// middle, chat() returns a reply with Stop::cut and the cost so far. The API key never appears in
-// an error or a reply.
+// unavailable, HttpModel waits and sends the request again; each wait is longer than the one
+// before, or as long as the server demands. All later requests omit a parameter that the server
+// refused. If an answer breaks off in the middle, chat() returns a reply with Stop::cut and the
+// cost so far. The API key never appears in an error or a reply.
 //
 // Example: HttpModel model(options); CG_TRY(ChatReply r, model.chat(ctx, request));
 #pragma once
