@@ -3,10 +3,9 @@
 //
 // Contract: apply(event) updates the strategy's state with one event of the journal. next() returns
 // the actions that the engine must execute next: each action once, and again after the event
-// `resumed` if no event has completed the action. A strategy has no access to a clock, a random
-// source, a model or the evaluator, so the same events always lead to the same actions. The command
-// `resume` and the flag `--replay` rely on strategies that always return the same actions for the
-// same events. A strategy learns the time from the field `clock_ms` of events.
+// `resumed` if no event has completed it. A strategy has no access to a clock, a random source, a
+// model or the evaluator, so the same events always lead to the same actions; `resume` and
+// `--replay` rely on this. It learns the time from the field `clock_ms` of events.
 //
 // Example:
 //   auto s = make_strategy(StrategyKind::cutegen, settings); s->apply(opened);

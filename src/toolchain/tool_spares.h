@@ -2,9 +2,9 @@
 // Starts processes of a tool (ptxas) in advance, so that the start-up work is done when an input
 // arrives.
 //
-// A spare is a process of the tool with the library apps/gate preloaded. The library stops the tool
-// when the tool opens its input file for the `opening`-th time. At earlier openings of its input
-// file, the tool reads `filler`. A spare has the same sandbox and limits as any run of the tool.
+// A spare is a process of the tool with the library apps/gate preloaded, which stops the tool when
+// it opens its input file for the `opening`-th time. At earlier openings, the tool reads `filler`.
+// A spare has the same sandbox and limits as any run of the tool.
 //
 // Contract: run() passes the input to a waiting spare. If no spare becomes ready within a short
 // time, it starts a new process of the tool. A spare and a new process give the same output. A
