@@ -3,9 +3,8 @@
 // describe the launch.
 //
 // Contract: read_launched_kernel() adds the kernel and its arguments, grid, block, shared memory
-// and conditions from the host function to the side file's plan. Values that the side file sets
-// take precedence. The returned text is the device code. Errors name a line of the source or of the
-// side file.
+// and conditions to the side file's plan, unless the side file sets them. It returns the device
+// code. Errors name a line of the source or of the side file.
 //
 // Example: CG_TRY(text, read_launched_kernel(side, task, "silu.cu", text));
 #pragma once
