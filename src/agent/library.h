@@ -5,9 +5,8 @@
 // Contract: the build embeds the pages docs/components/NAME.md (title, "key: value" lines, text
 // with one kernel) and prompts/guidance/CLASS.md. Tests compile every example for each of its
 // architectures. A task whose workload is "matmul+elementwise" has the classes `matmul` and
-// `fused`. The function components_for() selects a page if the page covers one of the task's
-// classes, its example runs on the device, and its matrix products are accurate enough for the
-// task's math mode.
+// `fused`. components_for() selects a page if the page covers one of the task's classes, its
+// example runs on the device, and its matrix products are accurate enough for the task's math mode.
 //
 // Example: if (const Component* c = find_component("combine_row")) print(c->text);
 #pragma once

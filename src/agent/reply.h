@@ -6,7 +6,7 @@
 // NAME" (SEARCH/REPLACE), "function NAME" (whole definitions, found by their name) and "plan"
 // (JSON-pointer edits). A whole file may also be in a fence that names no file, if only one file of
 // the program can be meant. parse_reply() accepts any text. If a reply is ambiguous, cut off, or
-// changes nothing, parse_reply() returns a Reask. The page docs/agents.md describes the format.
+// changes nothing, it returns a Reask. The page docs/agents.md describes the format.
 //
 // Example: auto r = parse_reply(text, &incumbent); if (!r) ask_again(r.error().text);
 #pragma once

@@ -14,8 +14,8 @@
 // Without a base, the request shows the subject in full: at the base's place if the subject is
 // long, otherwise after the history. If the part that all questions share exceeds
 // wanted_prefix_tokens, make_request() removes component pages and advice. If the shared part still
-// exceeds prefix_tokens, make_request() also shortens the graph and the reference. If the whole
-// request is too long, make_request() shortens the history and the verdict.
+// exceeds prefix_tokens, it also shortens the graph and the reference. If the whole request is too
+// long, it shortens the history and the verdict.
 //
 // Example: llm::ChatRequest r = make_request(brief, question, {});
 #pragma once

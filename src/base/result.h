@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result<T> holds a value or an Error. A function returns a Result if the function can fail without
-// a bug in cutegen.
+// Result<T> holds a value or an Error. A function returns a Result if it can fail without a bug in
+// cutegen.
 //
-// Contract: Error::kind says who is at fault. The kind `user` means that the input is wrong:
-// `message` names the fault, `where` its place, and `remedy` the correction. The kind `world` means
-// that the environment failed (no GPU, a dead child process, a full disk), so the caller may retry.
-// The kind `timeout` means that a Context expired, and `cancelled` that the caller stopped the
-// Context. Use CG_ASSERT for bugs in cutegen itself.
+// Contract: Error::kind says who is at fault:
+// - `user`: the input is wrong; `message` names the fault, `where` its place, and `remedy` the
+//   correction.
+// - `world`: the environment failed (no GPU, a dead child process, a full disk), so the caller may
+//   retry.
+// - `timeout`, `cancelled`: a Context expired, or the caller stopped it.
+// Use CG_ASSERT for bugs in cutegen itself.
 //
 // Example:
 //   Result<int> parse(std::string_view s);

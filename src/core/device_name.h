@@ -3,8 +3,8 @@
 // models a GPU described in gpus/. "cuda:0" is a GPU of this machine.
 //
 // Contract: parse() checks the form of the name, not whether the device exists. For a malformed
-// name, parse() returns a user error that lists possible devices. The constructor
-// DeviceName(literal) requires a well-formed literal.
+// name, it returns a user error that lists possible devices. The constructor DeviceName(literal)
+// requires a well-formed literal.
 //
 // Example: CG_TRY(DeviceName d, DeviceName::parse("cuda:0")); if (d.is_gpu()) use(d.index);
 #pragma once

@@ -2,12 +2,11 @@
 // The floor of a task on a GPU (the least time of any correct kernel), and the texts that show it.
 //
 // Contract: work_of() returns the least bytes that a program must move at a shape, and the FLOPs.
-// At every shape, work_of() divides the FLOPs among the classes of operators in the same
-// proportions as at the official shape (the sizes in the task file). If the task has no graph, all
-// FLOPs count as matrix products, because matrix products take the least time. The function
-// floor_of() returns the roofline() of the result of work_of(). The texts of floor_text() and
-// roofline_text(), which all reports and prompts use, say which figure is a bound and which figure
-// is an estimate.
+// At every shape, it divides the FLOPs among the classes of operators in the same proportions as at
+// the official shape (the sizes in the task file). If the task has no graph, all FLOPs count as
+// matrix products, because matrix products take the least time. floor_of() returns the roofline()
+// of the result of work_of(). The texts of floor_text() and roofline_text(), which all reports and
+// prompts use, say which figure is a bound and which figure is an estimate.
 //
 // Example: Roofline r = floor_of(*find_gpu("h200"), task);
 //          std::string line = floor_text(r.floor_ns, r.reachable_ns, r.bound_by);

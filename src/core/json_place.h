@@ -2,10 +2,9 @@
 // Finds the line and column of a JSON pointer: "plan.json#/steps/0/grid" becomes "plan.json:12:7".
 //
 // Contract: place_of() returns the line and column, counted from 1, of the value at a JSON pointer
-// ("" is the whole text). If the text lacks only the last key of the pointer, place_of() returns
-// the place of the enclosing object. If the text lacks an earlier key, place_of() returns nullopt.
-// For invalid JSON, place_of() returns an arbitrary place or nullopt. The function place_of()
-// neither throws nor recurses.
+// ("" is the whole text). If the text lacks only the last key of the pointer, it returns the place
+// of the enclosing object; if the text lacks an earlier key, nullopt; for invalid JSON, an
+// arbitrary place or nullopt. It neither throws nor recurses.
 //
 // Example: print(with_place(error, text).text());  // "plan.json:12:7: error: ..."
 #pragma once

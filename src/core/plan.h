@@ -3,8 +3,8 @@
 //
 // Contract: parse_plan() accepts exactly the schema schemas/plan.v1.json. An error gives the place
 // ("plan.json#/steps/0/grid") and the remedy. If the plan uses a reserved field, the error names
-// this field. The function check_plan() compares a plan's tensor names, attributes and axes with
-// the task. Neither parse_plan() nor check_plan() reads the device code.
+// this field. check_plan() compares a plan's tensor names, attributes and axes with the task.
+// Neither parse_plan() nor check_plan() reads the device code.
 //
 // Example: CG_TRY(Plan p, parse_plan(text)); CG_CHECK(check_plan(p, task));
 #pragma once

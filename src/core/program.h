@@ -4,8 +4,8 @@
 //
 // Contract: program_id() hashes the sources (with normalised line ends) and the canonical plan. A
 // build_id is a hash of all inputs of one compilation: source, defines, included files, compiler,
-// flags and arch. The function resolve_plan() evaluates the plan for one shape. For the constants
-// k(name) and for checks of the arguments, resolve_plan() needs the facts of the compiled modules.
+// flags and arch. resolve_plan() evaluates the plan for one shape. For the constants k(name) and
+// for checks of the arguments, resolve_plan() needs the facts of the compiled modules.
 //
 // Example: CG_TRY(auto p, load_program("out/")); fmt::print("{}", program_id(p));
 #pragma once

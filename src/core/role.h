@@ -3,9 +3,8 @@
 // model in this role), and the purpose of the answer.
 //
 // Contract: the names must not change, because journals and prompts contain them. The role `recipe`
-// fills in an expert kernel's template without a model. The role `tester` proposes tests
-// (core/test_case.h). The role `profiler` explains a profile in words. The value `none` has an
-// empty name.
+// fills in an expert kernel's template without a model, `tester` proposes tests (core/test_case.h),
+// and `profiler` explains a profile in words. The value `none` has an empty name.
 //
 // Example: Ask{Role::coder, {{"purpose", to_string(Purpose::first)}}}
 #pragma once

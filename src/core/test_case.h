@@ -3,10 +3,10 @@
 // edge values.
 //
 // Contract: the evaluator runs test cases in addition to its own tests. Test cases are untrusted
-// data. The function check_test_cases() refuses too many cases, unknown names, sizes that are not
-// positive, and ranges that are empty, not finite or outside the input's dtype. An error names the
-// place and the remedy. The evaluator skips a case that takes more work than the evaluator's own
-// tests, or on which the reference fails.
+// data. check_test_cases() refuses too many cases, unknown names, sizes that are not positive, and
+// ranges that are empty, not finite or outside the input's dtype. An error names the place and the
+// remedy. The evaluator skips a case that takes more work than the evaluator's own tests, or on
+// which the reference fails.
 //
 // Example: {"name": "one row", "sizes": {"tokens": 1},
 //           "values": {"x": {"low": -4, "high": 4, "edges": [0]}}, "why": "a single block"}

@@ -2,13 +2,13 @@
 // Device: runs kernel programs. The simulator ("sim:h200") and GPUs ("cuda:0") share this
 // interface.
 //
-// Contract: only the runner process uses a Device. The function load() takes PTX modules and
-// returns facts about each module. On a GPU, load() uses the module's machine code if the caller
-// passes the code; otherwise the driver assembles the PTX. The function bind() sets the buffers of
-// the next runs, in the caller's memory. The function run() executes the steps of a resolved plan
-// in order, stops at the first step that fails, and copies the results to the caller's memory. If a
-// kernel faults, run() returns a RunReport, not an Error, and the device can run the next
-// candidate. After a report with `device_lost`, the process must exit.
+// Contract: only the runner process uses a Device. load() takes PTX modules and returns facts about
+// each module. On a GPU, it uses the module's machine code if the caller passes the code; otherwise
+// the driver assembles the PTX. bind() sets the buffers of the next runs, in the caller's memory.
+// run() executes the steps of a resolved plan in order, stops at the first step that fails, and
+// copies the results to the caller's memory. If a kernel faults, run() returns a RunReport, not an
+// Error, and the device can run the next candidate. After a report with `device_lost`, the process
+// must exit.
 //
 // Example:
 //   CG_TRY(auto d, open_device("sim:h200")); CG_TRY(auto facts, d->load({ptx}));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Returns facts about a simulated GPU without creating a simulator.
 //
-// Contract: simulated_gpu() accepts "sim:NAME" if NAME is a known GPU. For any other name,
-// simulated_gpu() returns a user error that lists the known GPUs.
+// Contract: simulated_gpu() accepts "sim:NAME" if NAME is a known GPU. For any other name, it
+// returns a user error that lists the known GPUs.
 //
 // Example:
 //   CG_TRY(GpuSpec gpu, simulated_gpu("sim:h200")); DeviceFacts f = sim_facts("sim:h200", gpu);

@@ -5,9 +5,8 @@
 // Contract: source_files() accepts only tasks that are CUDA kernels. The launcher has the
 // parameters of the user's kernel, then further tensor sizes that the launches need, and last the
 // stream. The launcher evaluates the plan's expressions at run time, so the launcher works for
-// every size that the plan accepts. For other sizes, the launcher launches the user's kernel. If
-// the plan has tensor maps or occupancy(), the function source_files() returns an error with the
-// reason.
+// every size that the plan accepts. For other sizes, it launches the user's kernel. If the plan has
+// tensor maps or occupancy(), the function source_files() returns an error with the reason.
 //
 // Example: CG_TRY(ExportFiles files, source_files(source, launches));
 #pragma once

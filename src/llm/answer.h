@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // AnswerReader: converts a model server's response to one request into a reply or a fault.
 //
-// Contract: if an answer broke off in the middle, AnswerReader returns a reply with Stop::cut and
-// the cost so far. If the provider refuses the question, AnswerReader returns a reply with
-// Stop::refusal. If the server reports no token counts, AnswerReader estimates them. AnswerReader
-// removes the API key from replies and faults. The options and the request must outlive the
-// AnswerReader.
+// Contract: an answer that broke off in the middle becomes a reply with Stop::cut and the cost so
+// far. A refusal of the provider becomes a reply with Stop::refusal. If the server reports no token
+// counts, AnswerReader estimates them. It removes the API key from replies and faults. The options
+// and the request must outlive the AnswerReader.
 //
 // Example: Attempt a = AnswerReader(options, request).body(outcome); if (a.reply) use(*a.reply);
 #pragma once

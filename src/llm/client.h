@@ -3,11 +3,10 @@
 // and computes costs.
 //
 // Contract: chat() behaves as llm/chat.h says. If the server does not answer or is temporarily
-// unavailable, HttpModel waits and sends the request again. Before each retry, HttpModel waits
-// longer than before, or as long as the server demands. If the server refuses a parameter of a
-// request, HttpModel omits the parameter from all later requests. If an answer breaks off in the
-// middle, chat() returns a reply with Stop::cut and the cost so far. The API key never appears in
-// an error or a reply.
+// unavailable, HttpModel waits and sends the request again; each wait is longer than the one
+// before, or as long as the server demands. All later requests omit a parameter that the server
+// refused. If an answer breaks off in the middle, chat() returns a reply with Stop::cut and the
+// cost so far. The API key never appears in an error or a reply.
 //
 // Example: HttpModel model(options); CG_TRY(ChatReply r, model.chat(ctx, request));
 #pragma once
@@ -56,8 +55,8 @@ class HttpModel final : public ChatModel {
 };
 
 // Returns the wait before retry number `n` (from 0). If the server demands a wait, retry_wait()
-// returns this wait, or empty if it exceeds longest_wait. If the server demands no wait,
-// retry_wait() returns first_wait, doubled n times up to 8 s, and shortened by a random share.
+// returns this wait, or empty if it exceeds longest_wait. If the server demands no wait, it returns
+// first_wait, doubled n times up to 8 s, and shortened by a random share.
 std::optional<std::chrono::milliseconds> retry_wait(int n,
                                                     std::optional<std::chrono::milliseconds> asked,
                                                     const ModelConfig& config);

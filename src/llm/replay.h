@@ -52,7 +52,7 @@ class ReplayModel final : public ChatModel {
               std::unique_ptr<ChatModel> then = nullptr);
   Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) override;
   const std::string& name() const override { return name_; }
-  // Without `then`, returns whether the recorded questions had tools.
+  // Asks `then`, if there is one. Otherwise, returns whether a recorded question offered tools.
   bool has_tools() const override;
   std::optional<double> most_usd(const ChatRequest& request) const override;
   // Returns the number of unused recorded answers.

@@ -2,9 +2,9 @@
 // SseParser: parses server-sent events from bytes that arrive in pieces of any size.
 //
 // Contract: the parser accepts line ends CR, LF and CRLF, comments, a byte order mark, and events
-// with several lines of data. The parser ignores unknown fields and events without data. The parser
-// returns an error if an event is larger than `limit`. SseParser::finish() passes the last event to
-// `sink` even if the blank line after the event is missing.
+// with several lines of data. The parser ignores unknown fields and events without data. It returns
+// an error if an event is larger than `limit`. SseParser::finish() passes the last event to `sink`
+// even if the blank line after the event is missing.
 //
 // Example: SseParser sse; CG_CHECK(sse.feed(bytes, [&](const SseEvent& e) { return take(e); }));
 #pragma once

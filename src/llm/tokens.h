@@ -2,9 +2,8 @@
 // Estimates numbers of tokens without the provider's tokenizer.
 //
 // Contract: estimate_tokens() returns a typical number for prompts of English text and code.
-// The function most_tokens() returns a number that is well above the true number of tokens, for
-// reservations of the budget. The results of estimate_tokens() and most_tokens() depend only on the
-// text.
+// most_tokens() returns a number that is well above the true one, for reservations of the budget.
+// Both depend only on the text.
 //
 // Example: if (estimate_tokens(prompt) > 24'000) shorten(prompt);
 #pragma once

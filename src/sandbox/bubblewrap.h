@@ -3,11 +3,11 @@
 //
 // Some Linux systems deny user namespaces to ordinary programs but allow them to bwrap, through an
 // AppArmor profile or because bwrap is set-user-id.
-// Contract: bubblewrap() tests once per process whether bwrap works on this machine. If bwrap
-// works, bubblewrap() returns the path of bwrap, else an empty path. The function
-// apply_bubblewrap() changes a Plan so that it starts bwrap, which then starts the program. In
-// namespaces that bwrap creates, a program sees the same files and processes as in namespaces that
-// cutegen creates.
+//
+// Contract: bubblewrap() tests once per process whether bwrap works on this machine, and returns
+// its path, or an empty path if it does not. apply_bubblewrap() changes a Plan so that it starts
+// bwrap, which then starts the program. In namespaces that bwrap creates, a program sees the same
+// files and processes as in namespaces that cutegen creates.
 //
 // Example: if (!bubblewrap().empty()) apply_bubblewrap(plan, isolation, storage);
 #pragma once

@@ -4,18 +4,17 @@
 // which reads verdict and profile.
 //
 // Contract: before the first program, `astra` asks the tester once for tests, which every
-// evaluation of the run then uses. If the tester's answer is unusable, the run has no tests
-// proposed by the model. Each round of `astra` starts from one program, which the evaluator has
-// judged and profiled. If the round's first program is correct, the profiler explains what limits
-// its speed. The planner reads the verdict, the profile and the profiler's explanation, and
-// suggests one change or repair. The coder then writes the changed program.
+// evaluation of the run then uses. If the answer is unusable, the run has no tests proposed by the
+// model. Each round starts from one program, which the evaluator has judged and profiled. If the
+// round's first program is correct, the profiler explains what limits its speed. The planner reads
+// the verdict, the profile and this explanation, and suggests one change or repair. The coder then
+// writes the changed program.
 //
 // With the setting `published`, `astra` is the algorithm of its paper: it has 5 rounds, each starts
 // from the newest program, the planner does not see the profile, no question shows earlier
-// attempts, and `astra` chooses the best correct program at the end. Without `published`, each
-// round of `astra` starts from the incumbent or repairs a failed program, at most `fixes` times in
-// a row. Without `published`, the profiler reads each profile once, and questions show earlier
-// attempts.
+// attempts, and the best correct program wins at the end. Otherwise, each round starts from the
+// incumbent or repairs a failed program, at most `fixes` times in a row; the profiler reads each
+// profile once, and questions show earlier attempts.
 //
 // Example: make_strategy(StrategyKind::astra, {.agents = AgentSettings{.published = true}});
 #pragma once

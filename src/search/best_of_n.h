@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The strategy `best-of-n`: asks the model for independent programs without feedback, and keeps the
-// fastest correct one. `best-of-n` is the baseline that other strategies must beat with the same
-// budget.
+// fastest correct one. It is the baseline that other strategies must beat with the same budget.
 //
 // Contract: all questions to the model are the same, and none shows an earlier program. If the task
-// is a CUDA kernel, the model changes this kernel in each answer. The strategy `best-of-n` stops
-// when the budget is used, or when the incumbent is close to the fastest possible time (the floor
-// or the reachable bound, docs/bounds.md).
+// is a CUDA kernel, the model changes this kernel in each answer. The strategy stops when the
+// budget is used, or when the incumbent is close to the fastest possible time (the floor or the
+// reachable bound, docs/bounds.md).
 //
 // Example: make_strategy(StrategyKind::best_of_n, {.agents = AgentSettings{}});
 #pragma once

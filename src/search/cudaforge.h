@@ -4,12 +4,11 @@
 //
 // Contract: the coder writes a first program. In each following round, the judge sees the program
 // with its verdict and profile, and names one fault if the program fails, or one bottleneck if it
-// is correct. After the judge's answer, the coder changes the program. With the setting
-// `published`, `cudaforge` follows its paper: each round starts from the newest program, even if it
-// is slower, and no question shows earlier attempts. Without `published`, `cudaforge` drops a
-// correct program that is not faster than the incumbent, and questions show earlier attempts. The
-// strategy `cudaforge` stops after `rounds` rounds (an unusable answer uses one round), or when the
-// budget is used.
+// is correct. The coder then changes the program. With the setting `published`, `cudaforge` follows
+// its paper: each round starts from the newest program, even if it is slower, and no question shows
+// earlier attempts. Otherwise, it drops a correct program that is not faster than the incumbent,
+// and questions show earlier attempts. The strategy stops after `rounds` rounds (an unusable answer
+// uses one round), or when the budget is used.
 //
 // Example: make_strategy(StrategyKind::cudaforge, {.agents = AgentSettings{.rounds = 10}});
 #pragma once

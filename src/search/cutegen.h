@@ -2,15 +2,15 @@
 // Implements the strategy `cutegen` for a language model: it runs several short searches, called
 // lines, one after another, and then continues the best line.
 //
-// Contract: a planner names one approach for each line. A line (a short search) starts with a
-// program from the coder or from a recipe, and asks for repairs until the program is correct. After
-// the repairs, the coder changes the line's best program, one idea at a time: first its structure,
-// then details. A line ends when it has used its share of the evaluations, when several changes in
-// a row gain nothing, or when repairs cannot make a program correct. After all lines, the line with
-// the fastest program continues until the budget is used, several changes in a row gain nothing, or
-// the program is close to the fastest possible time (the floor or the reachable bound,
-// docs/bounds.md). The strategy accepts a program only if it is faster than the programs of all
-// lines. The setting `profiling` decides when questions show profiles (search/profiling.h).
+// Contract: a planner names one approach for each line. A line starts with a program from the coder
+// or from a recipe, and asks for repairs until the program is correct. The coder then changes the
+// line's best program, one idea at a time: first its structure, then details. A line ends when it
+// has used its share of the evaluations, when several changes in a row gain nothing, or when
+// repairs cannot make a program correct. After all lines, the line with the fastest program
+// continues until the budget is used, several changes in a row gain nothing, or the program is
+// close to the fastest possible time (the floor or the reachable bound, docs/bounds.md). The
+// strategy accepts a program only if it is faster than the programs of all lines. The setting
+// `profiling` decides when questions show profiles (search/profiling.h).
 //
 // Example: make_strategy(StrategyKind::cutegen, {.agents = AgentSettings{.chains = 3}});
 #pragma once

@@ -2,11 +2,11 @@
 // Lines: the state of the short searches (lines) that the strategy `cutegen` runs one after
 // another, each from its own first program.
 //
-// Contract: one line (short search) is active at a time; Lines::now() returns the active line. A
-// line ends when it has given up several first programs that stayed incorrect, when it has used its
-// share of the evaluations, or when several changes in a row gained nothing. After all lines, the
-// last phase begins, in which the line with the run's best program continues. The last phase ends
-// only if all first programs of its line stayed incorrect.
+// Contract: one line is active at a time; Lines::now() returns it. It ends when it has given up
+// several first programs that stayed incorrect, when it has used its share of the evaluations, or
+// when several changes in a row gained nothing. After all lines, the last phase begins, in which
+// the line with the run's best program continues. This phase ends only if all first programs of its
+// line stayed incorrect.
 //
 // Example: lines.begin(settings, approaches, workload); lines.now().take(kept, false, 0.01);
 #pragma once

@@ -3,14 +3,16 @@
 // first program). The class Profiling implements the published method of delayed profiling, and an
 // adaptive method.
 //
-// Contract: the structure of a line's programs (launches, tiling, movement of data) has settled if,
-// over the last kWindow correct candidates, no accepted edit changed it and the best time fell by
-// less than the share kFlat. If open() is true, questions may show profiles; open() then stays true
-// for the rest of the line. In the mode `adaptive`, open() becomes true when the structure settles
-// or, if the line has a correct program, at the latest after a fifth of the run's evaluations (at
-// least two). In the mode `delayed`, open() becomes true when the line has more correct candidates
-// than fixed_depth() of the workload. In the mode `from_start`, open() is always true; in the mode
-// `never`, open() is never true.
+// Contract: if open() is true, questions may show profiles; it then stays true for the rest of the
+// line. The mode decides when it becomes true:
+// - `adaptive`: when the structure settles or, if the line has a correct program, at the latest
+//   after a fifth of the run's evaluations (at least two)
+// - `delayed`: when the line has more correct candidates than fixed_depth() of the workload
+// - `from_start`: at once
+// - `never`: never
+// The structure of a line's programs (launches, tiling, movement of data) has settled if, over the
+// last kWindow correct candidates, no accepted edit changed it and the best time fell by less than
+// the share kFlat.
 //
 // Example: Profiling p(ProfilingMode::adaptive, "softmax", 40); p.step(true, false, ns);
 //          if (p.open()) show(profile);

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements the strategy `stark`, which keeps all programs in a tree, and selects the program to
-// change next by epsilon-greedy search. In the strategy `stark`, the model plays planner, coder and
-// debugger.
+// change next by epsilon-greedy search. The model plays planner, coder and debugger.
 //
-// Contract: each step of the search selects a node of the tree of programs. With probability
-// epsilon, a step selects a random leaf, otherwise the fastest node. If a step selects the root,
-// the planner names an approach and the coder writes a first program. If a step selects a correct
-// program, the planner names one change and the parts of the source to change, and the coder
-// changes only these parts. If a step selects a failed program, the debugger repairs it. A question
-// shows only some other programs, depending on the role that the model plays (tree.h). The strategy
-// `stark` stops when the budget is used, when a program is close to the fastest possible time (the
-// floor or the reachable bound, docs/bounds.md), or when it cannot select any node. The random
-// numbers of `stark` follow from the seed in the settings and are part of the question, so that a
-// replay can check them.
+// Contract: each step of the search selects a node of the tree: with probability epsilon a random
+// leaf, otherwise the fastest node. If it selects the root, the planner names an approach and the
+// coder writes a first program. If it selects a correct program, the planner names one change and
+// the parts of the source to change, and the coder changes only these parts. If it selects a failed
+// program, the debugger repairs it. A question shows only some other programs, depending on the
+// role that the model plays (tree.h). The strategy stops when the budget is used, when a program is
+// close to the fastest possible time (the floor or the reachable bound, docs/bounds.md), or when it
+// cannot select any node. The random numbers follow from the seed in the settings and are part of
+// the question, so that a replay can check them.
 //
-// With the setting `published`, `stark` is the algorithm of its paper. Without `published`, `stark`
-// differs from its paper in seven ways, each with a switch in StarkSettings. `stark` repairs almost
-// correct programs at once. `stark` does not evaluate a program twice. Planners of `stark` see
-// bounds and profiles. In `stark`, a bandit (families.h) chooses the kind of change. If a change
-// failed and its repair gains time, the bandit credits the kind of the change. If programs are
-// equally fast, `stark` continues from the newest. `stark` changes a first program only when two
-// first programs are correct.
+// With the setting `published`, `stark` is the algorithm of its paper. Otherwise, it differs in
+// seven ways, each with a switch in StarkSettings:
+// - It repairs almost correct programs at once.
+// - It does not evaluate a program twice.
+// - Planners see bounds and profiles.
+// - A bandit (families.h) chooses the kind of change.
+// - If a change failed and its repair gains time, the bandit credits the kind of the change.
+// - If programs are equally fast, the search continues from the newest.
+// - It changes a first program only when two first programs are correct.
 //
 // Example: make_strategy(StrategyKind::stark, {.agents = AgentSettings{.stark = {.seed = 7}}});
 #pragma once
@@ -80,7 +80,7 @@ class StarkStrategy final : public Machine {
   std::string hash_;  // the hash of the current program
   std::optional<Family> family_;
   bool has_source_ = false;
-  Role role_ = Role::planner;  // the role that the open question asks
+  Role role_ = Role::planner;  // the role to which the open question goes
   int fixes_ = 0;              // number of consecutive repairs of almost correct programs
   int unusable_ = 0;           // number of consecutive unusable answers
   std::optional<std::string> best_;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strategy: the policy that decides what a run does next, as a deterministic state machine.
 //
-// Contract: apply(event) updates the strategy's state with one event of the journal. The function
-// next() returns the actions that the engine must execute next: each action once, and again after
-// the event `resumed` if no event has completed the action. A strategy has no access to a clock, a
-// random source, a model or the evaluator, so the same events always lead to the same actions. The
-// command `resume` and the flag `--replay` rely on strategies that always return the same actions
-// for the same events. A strategy learns the time from the field `clock_ms` of events.
+// Contract: apply(event) updates the strategy's state with one event of the journal. next() returns
+// the actions that the engine must execute next: each action once, and again after the event
+// `resumed` if no event has completed it. A strategy has no access to a clock, a random source, a
+// model or the evaluator, so the same events always lead to the same actions; `resume` and
+// `--replay` rely on this. It learns the time from the field `clock_ms` of events.
 //
 // Example:
 //   auto s = make_strategy(StrategyKind::cutegen, settings); s->apply(opened);
@@ -95,7 +94,7 @@ struct StarkSettings {
   // The next fields switch changes to the paper's algorithm; `published` turns all changes off.
   bool near_misses = true;     // whether to repair almost correct programs at once
   bool equal_programs = true;  // whether to skip programs that were already evaluated
-  bool bounds = true;          // whether questions show bounds and profiles
+  bool bounds = true;          // whether questions to the model show bounds and profiles
   bool families = true;        // whether a bandit chooses the kind of change (families.h)
   bool credit = true;          // whether the bandit credits repairs and discounts failures
   bool drift = true;           // whether to prefer the newest of equally fast programs
@@ -154,8 +153,8 @@ ToolScope tool_scope(StrategyKind strategy, const StrategySettings& settings);
 Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind,
                                                 const StrategySettings& settings);
 // event_type() and event_data() return type and data of the event that records an action ("asked",
-// "evaluation_started", "accepted", "rejected", "finished"). The function describe() returns one
-// line for messages.
+// "evaluation_started", "accepted", "rejected", "finished"). describe() returns one line for
+// messages.
 EventType event_type(const Action& action);
 Json event_data(const Action& action);
 std::string describe(const Action& action);

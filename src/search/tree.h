@@ -3,14 +3,15 @@
 // model changed to write it.
 //
 // Contract: node 0 is the root and stands for the reference; it has no program. The tree never
-// removes a node. The search may select a node unless one of three limits excludes the node. The
-// search cannot select the root when it has root_children children. The search cannot select
-// another node when it has more than node_children children and all of them failed. The search
-// cannot select any node for which more than node_children answers repeated a known program. If
-// several nodes are equally fast, fastest() returns the newest node with `drift`, so that a search
-// can cross a plateau, and the oldest node without `drift`. A window lists the nodes that a
-// question to one role shows. A window contains each node once, and not the root, because every
-// question shows the reference anyway.
+// removes a node. The search may select a node unless one of three limits excludes it:
+// - The root has root_children children.
+// - Another node has more than node_children children, and all of them failed.
+// - The model was asked to change the node's program, and more than node_children of its answers
+//   were programs that the run already knew.
+// If several nodes are equally fast, fastest() returns the newest node with `drift`, so that a
+// search can cross a plateau, and the oldest node without `drift`. A window lists the nodes that a
+// question to one role shows, each node once. It omits the root, because every question shows the
+// reference anyway.
 //
 // Example: Tree tree({.root_children = 5}); int n = tree.add({.id = "c1", .ns = 80}, 0);
 #pragma once

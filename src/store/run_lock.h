@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunLock: allows one writer per run. The operating system releases a run's lock when the process
-// that holds it ends, even after a crash.
+// RunLock: allows one writer per run. The operating system releases the lock when the process that
+// holds it ends, even after a crash.
 //
 // Contract: RunLock::take() never blocks. If another process holds the run's lock, take() returns
 // an error that names the pid of this process. RunLock::held() tests the lock without taking it.

@@ -84,8 +84,8 @@ Independent independent_errors(std::span<const double> errors_in_units, const Sh
 // The slices whose reference errors are so large that they would decide the error of the whole
 // output. For example, the mean of a row whose values are 200 below all others is less accurate.
 // worst_slices() picks a tenth of the slices, and at least one, along the axis whose slices differ
-// most. worst_slices() picks none if the axis has fewer than four slices or if no axis has slices
-// with shared errors. Element i is in slice i / inner % size.
+// most. It picks none if the axis has fewer than four slices or if no axis has slices with shared
+// errors. Element i is in slice i / inner % size.
 struct WorstSlices {
   size_t inner = 1, size = 1;
   std::vector<uint8_t> worst = {};  // one flag per slice

@@ -7,9 +7,9 @@
 // results of this tool, and `audit.skipped` says why. A missing tool is never an error. If ptxas
 // rejects the PTX or exceeds its time limit, `ok` is false, `digest` gives the reason, and the
 // candidate kernel is at fault. An Error means that cutegen failed, or that the call's Context was
-// cancelled or timed out. The cache key is a hash of the PTX and the tool versions. The function
-// warm_up() starts tool processes in advance, so that they wait for the next program
-// (tool_spares.h). Thread-safe.
+// cancelled or timed out. The cache key is a hash of the PTX and the tool versions. warm_up()
+// starts tool processes in advance, so that they wait for the next program (tool_spares.h).
+// Thread-safe.
 //
 // Example:
 //   CG_TRY(auto a, Assembler::open({.paths = paths}));

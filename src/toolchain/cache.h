@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compile cache stores compile results on disk, each under its build_id (a hash of everything
-// that determines the result). A lookup in the cache does not preprocess the source.
+// that determines the result). A lookup does not preprocess the source.
 //
 // Contract: for each request key, the cache stores the list of headers that an earlier compile
-// included (the include closure). If the headers of the include closure are unchanged, find()
-// computes the build_id from them and returns the result that the cache stores under this build_id.
-// Writes are atomic, and each file contains a hash of its content. The cache removes a damaged file
-// and treats it as absent. Several processes may share the cache folder. If the cache folder
-// exceeds its size limit, the cache removes the least recently used files. Thread-safe.
+// included (the include closure). If these headers are unchanged, find() computes the build_id from
+// them and returns the result under this build_id. Writes are atomic, and each file contains a hash
+// of its content. The cache removes a damaged file and treats it as absent. Several processes may
+// share the folder. If it exceeds its size limit, the cache removes the least recently used files.
+// Thread-safe.
 //
 // Example:
 //   if (auto hit = cache.find(key)) return *hit;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the positions at which a source can be cut into pieces. If a compiler includes the pieces
-// of the source one after another, it must see the same translation unit as in the uncut source.
+// Finds the positions at which a source can be cut into pieces, so that a compiler that includes
+// the pieces one after another sees the same translation unit as in the uncut source.
 //
 // Contract: a cut is at the start of a line, after `;`, `{` or `}`, outside comments, literals,
 // directives, parentheses and #if groups. Whether an offset is a cut depends only on the text

@@ -2,8 +2,8 @@
 // Finds NVRTC and the CUDA headers that are installed on this machine, in the wheels of a Python
 // environment and in CUDA toolkits.
 //
-// Contract: all functions of this header only read folders, and version macros in CUDA headers. The
-// functions run no program and never fail. The functions skip files that are missing.
+// Contract: the functions only read folders, and version macros in CUDA headers. They run no
+// program, skip files that are missing, and never fail.
 //
 // Example: for (const Nvrtc& n : nvrtcs(python_sites("python3"), toolkits())) use(n.library);
 #pragma once

@@ -2,9 +2,8 @@
 // Finds ncu, the command-line program of Nsight Compute, and its version.
 //
 // Contract: find_ncu() searches $CUTEGEN_NCU, PATH, CUDA toolkits, and then
-// /opt/nvidia/nsight-compute (newest first). find_ncu() runs ncu in the sandbox, with a time limit,
-// to get the version of ncu. If ncu is missing or too old, the error of find_ncu() names the
-// remedy.
+// /opt/nvidia/nsight-compute (newest first). It runs ncu in the sandbox, with a time limit, to get
+// the version of ncu. If ncu is missing or too old, the error of find_ncu() names the remedy.
 //
 // Example: CG_TRY(NcuTool ncu, find_ncu(ctx)); print(ncu.path, ncu.version);
 #pragma once

@@ -3,10 +3,10 @@
 // details) and error messages.
 //
 // Contract: ncu's output may be hostile. The functions take bounded time and memory for any text,
-// and never return a figure for text that they do not understand. The functions convert units to
-// byte, byte/s, ns, hz or "%", and skip a value that is not a finite number ("n/a"). At a row that
-// is longer or shorter than the header, the functions stop; `problem` says why, and the rows above
-// it remain in the report.
+// and never return a figure for text that they do not understand. They convert units to byte,
+// byte/s, ns, hz or "%", and skip a value that is not a finite number ("n/a"). At a row that is
+// longer or shorter than the header, they stop; `problem` says why, and the rows above it remain in
+// the report.
 //
 // Example: NcuReport r = read_ncu_report(text); r.kernels[0].metrics.at("gpu__time_duration.sum");
 #pragma once

@@ -34,8 +34,8 @@ const char* prefix_header(CuteUse use);
 SourceScan scan_source(const CompileRequest& request,
                        const std::vector<std::filesystem::path>& include_dirs);
 
-// The operand of an #include or #embed line, and the line number (from 1). The function
-// include_lines() ignores comments and strings.
+// The operand of an #include or #embed line, and the line number (from 1). include_lines() ignores
+// comments and strings.
 struct IncludeLine {
   int line = 0;
   std::string path;

@@ -4,9 +4,9 @@
 // small kernel.
 //
 // Contract: strip_ptx() keeps variables that the code or the initialiser of a kept variable names,
-// and variables with visible, extern, weak or common linkage. strip_ptx() also keeps variables that
-// a plan may name: variables with a C name and a value, or with the prefix cg_. strip_ptx() copies
-// all other text unchanged, but removes the folder from the source's name in .file lines.
+// and variables with visible, extern, weak or common linkage. It also keeps variables that a plan
+// may name: variables with a C name and a value, or with the prefix cg_. It copies all other text
+// unchanged, but removes the folder from the source's name in .file lines.
 //
 // Example: std::string small = strip_ptx(ptx, "kernel.cu");
 #pragma once

@@ -3,16 +3,15 @@
 // input.
 //
 // A run of nvdisasm takes 0.3 s, and nine tenths of this time go into tables that are the same for
-// every input. The server is a process of the tool with the library apps/gate preloaded. The
-// library stops the tool when the tool opens its input file. For each input that arrives, the
-// server forks, and the child reads the input.
+// every input. The server is a process of the tool with the library apps/gate preloaded, which
+// stops the tool when it opens its input file. For each input that arrives, the server forks, and
+// the child reads the input.
 //
 // Contract: run() returns the same output as a new process of the tool, with the same sandbox and
-// limits. A child of the server has access only to its own input and output files. A child may not
-// fork again, and cannot write to the server. The server itself reads no input. start() starts the
-// server before the first input arrives. If the server does not start, has no seccomp filter, or
-// dies, run() starts a new process of the tool. A ToolServer is thread-safe, and its server handles
-// one input at a time.
+// limits. A child has access only to its own input and output files, may not fork again, and cannot
+// write to the server. The server itself reads no input. start() starts it before the first input
+// arrives. If it does not start, has no seccomp filter, or dies, run() starts a new process of the
+// tool. A ToolServer is thread-safe, and its server handles one input at a time.
 //
 // Example:
 //   ToolServer server({.argv = {nvdisasm, "-b", "SM90a", kToolInput}, ...},

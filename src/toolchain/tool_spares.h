@@ -2,14 +2,14 @@
 // Starts processes of a tool (ptxas) in advance, so that the start-up work is done when an input
 // arrives.
 //
-// A spare is a process of the tool with the library apps/gate preloaded. The library stops the tool
-// when the tool opens its input file for the `opening`-th time. At earlier openings of its input
-// file, the tool reads `filler`. A spare has the same sandbox and limits as any run of the tool.
+// A spare is a process of the tool with the library apps/gate preloaded, which stops the tool when
+// it opens its input file for the `opening`-th time. At earlier openings, the tool reads `filler`.
+// A spare has the same sandbox and limits as any run of the tool.
 //
-// Contract: run() passes the input to a waiting spare. If no spare becomes ready within a short
-// time, run() starts a new process of the tool. A spare and a new process give the same output. A
-// spare handles only one input; after that, a background thread starts another spare. A tool that
-// never stops at an opening always runs in a new process. Thread-safe.
+// Contract: run() passes the input to a waiting spare. If none becomes ready within a short time,
+// it starts a new process of the tool, which gives the same output. A spare handles only one input;
+// after that, a background thread starts the next one. A tool that never stops at an opening always
+// runs in a new process. Thread-safe.
 //
 // Example:
 //   ToolSpares spares({.argv = {ptxas, "-arch", "sm_90a", kToolInput}, ...}, {.opening = 1}, 2);

@@ -2,13 +2,13 @@
 // Toolchain: compiles device source to PTX with compile servers, and caches the results.
 //
 // Contract: a Toolchain owns compile servers (cutegen-compiler processes), one for each
-// architecture and prefix of headers (without CuTe, with CuTe's tensors, with all of CuTe). A
-// Toolchain starts a server at the first cache miss and restarts a server that dies. The function
-// compile() blocks. Several threads may call compile(), and their candidates compile in parallel.
-// If a candidate does not compile, the CompileResult has ok = false and a digest of the errors. An
-// Error means that cutegen failed or that the user named an unknown architecture. The key of the
-// cache is build_id, a hash of program, include closure, compiler version, flags and architecture.
-// The cache has a size limit in bytes.
+// architecture and prefix of headers (without CuTe, with CuTe's tensors, with all of CuTe). It
+// starts a server at the first cache miss and restarts a server that dies. compile() blocks;
+// several threads may call it, and their candidates compile in parallel. If a candidate does not
+// compile, the CompileResult has ok = false and a digest of the errors. An Error means that cutegen
+// failed or that the user named an unknown architecture. The key of the cache is build_id, a hash
+// of program, include closure, compiler version, flags and architecture. The cache has a size limit
+// in bytes.
 //
 // Example:
 //   CG_TRY(auto tc, Toolchain::open({.paths = paths}));
@@ -33,7 +33,7 @@ struct ToolPaths {
   std::vector<std::filesystem::path> includes;  // headers of CuTe, CUDA, CCCL and cutegen
   std::filesystem::path compiler_program;       // cutegen-compiler
   std::filesystem::path cache_dir;
-  std::filesystem::path ptxas, nvdisasm;  // if missing, empty: no results in audits
+  std::filesystem::path ptxas, nvdisasm;  // empty if not installed; audits are then skipped
 };
 struct ToolSearch {
   // The interpreter whose packages find_tools() searches; empty: $CUTEGEN_PYTHON, .venv or python3.

@@ -4,10 +4,10 @@
 // of the kept processes continues with the rest.
 //
 // Contract: start() returns at once. The server parses the program in the background and pauses
-// while hold(true) is in effect. The function best() returns the last parsed cut (cuts.h) before
-// which `text` equals the program byte for byte, and compile() continues from this cut. The process
-// that continues has parsed only the text before the cut. Therefore, the result equals a compile of
-// the whole text, and the rest of the parsed program cannot influence the result.
+// while hold(true) is in effect. best() returns the last parsed cut (cuts.h) before which `text`
+// equals the program byte for byte, and compile() continues from this cut. The process that
+// continues has parsed only the text before the cut. Therefore, the result equals a compile of the
+// whole text, and the rest of the parsed program cannot influence the result.
 //
 // Example:
 //   CG_TRY(auto parent, WarmParent::start(setup, text, cuts, "kernel.cu", limits));

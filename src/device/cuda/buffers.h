@@ -2,17 +2,17 @@
 // Allocates the buffers of a run on the GPU and detects writes just outside them.
 //
 // Contract: unmapped pages surround each block of memory. The calls of bind() place the buffers
-// alternately at the start and at the end of their blocks. In one of two successive runs, an access
-// before or behind a buffer reaches an unmapped page. The rest of each block is a guard, in which
-// every byte has the same random value. If a buffer has a pattern, repetitions of the pattern fill
-// the buffer, and the caller's memory has no copy of the buffer. A buffer with a pattern may have
-// several copies on the GPU, from which find() returns the copy that use_copy() chose. A shared
-// buffer is memory of another process, mapped without copying; the owner of this memory checks the
-// guards. The caller binds each copy of a shared buffer under its own name ("y", "y#1", ...), and
-// may name an initial buffer, whose bytes restore() copies into the shared buffer. The function
-// copy_back() copies every buffer to the caller, except shared buffers and buffers with a pattern.
-// At the end, copy_back() checks the guards of all buffers except shared buffers, and reports an
-// overwritten guard: "memory behind 'x' was written".
+// alternately at the start and at the end of their blocks, so that in one of two successive runs,
+// an access before or behind a buffer reaches an unmapped page. The rest of each block is a guard,
+// in which every byte has the same random value.
+//
+// If a buffer has a pattern, repetitions of it fill the buffer, and the caller's memory has no copy
+// of the buffer. Such a buffer may have several copies on the GPU, from which find() returns the
+// one that use_copy() chose. A shared buffer is memory of another process, mapped without copying;
+// its owner checks the guards. The caller binds each copy of a shared buffer under its own name
+// ("y", "y#1", ...), and may name an initial buffer, whose bytes restore() copies into the shared
+// buffer. copy_back() copies all other buffers to the caller, checks the guards of all but the
+// shared buffers, and reports an overwritten guard: "memory behind 'x' was written".
 //
 // Example: CG_CHECK(buffers.bind(list, stream)); ... CG_TRY(auto damage, buffers.copy_back());
 #pragma once

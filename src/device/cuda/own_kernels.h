@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// OwnKernels: launches cutegen's own kernels before and after a timed run. The kernel `gate` delays
-// the run until the host has queued all launches of the run. The kernel `tick` measures the SM
-// clock. The kernel `soil` overwrites shared memory.
+// OwnKernels: launches cutegen's own kernels before and after a timed run: `gate` delays the run
+// until the host has queued all of its launches, `tick` measures the SM clock, and `soil`
+// overwrites shared memory.
 //
 // Contract: prepare() allocates pinned memory. Before the first timed run, load() allocates all
 // memory that is not pinned. OwnKernels queues its kernels on the caller's stream. A gate kernel

@@ -6,12 +6,11 @@
 // of a recorded run asks the same questions. If a reply cannot be applied, the proposer sends the
 // reason to the model and asks again, at most `reasks` times. If all replies fail, the answer is
 // `unusable`: the strategy loses a step, but the run does not end. If the budget forbids a call of
-// the model, the answer is `nothing`, and the answer's reason is the exhausted limit. The proposer
-// checks a program against the task, the kernels' signatures and the device before it proposes the
-// program. If a question offers tools, the model may call tools before it replies
-// (agent/tool_desk.h). After tool calls, the proposer returns the fastest correct program among the
-// reply and the evaluated drafts (programs that the model passed to tools). A returned draft keeps
-// its id.
+// the model, the answer is `nothing`, and its reason is the exhausted limit. The proposer checks a
+// program against the task, the kernels' signatures and the device before it proposes it. If a
+// question offers tools, the model may call them before it replies (agent/tool_desk.h). The
+// proposer then returns the fastest correct program among the reply and the evaluated drafts
+// (programs that the model passed to tools). A returned draft keeps its id.
 //
 // Example: CG_TRY(auto p, make_agent_proposer(run_model, run_tools, settings, *view.task));
 #pragma once

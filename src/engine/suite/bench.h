@@ -3,9 +3,8 @@
 //
 // Contract: each task is an ordinary run in the store (engine/suite/batch.h). After each task,
 // run_bench() saves all rows in out/bench.json, bench.csv, summary.csv and bench.html. With
-// `resume`, run_bench() keeps the rows of finished runs (unless the task's file has changed) and
-// continues interrupted runs. If a task cannot be opened, its row has the error, and the bench
-// continues.
+// `resume`, it keeps the rows of finished runs (unless the task's file has changed) and continues
+// interrupted runs. If a task cannot be opened, its row has the error, and the bench continues.
 //
 // Example: CG_TRY(BenchReport r, run_bench(real_parts(), ctx, store, settings, tasks, observer));
 #pragma once

@@ -2,10 +2,11 @@
 // Summarises how much algebraic rewrites contributed to the speedups of a bench, as opposed to
 // faster kernels.
 //
-// Contract: each task is in one of three groups. In the group `constant`, the module's result is
-// the same for all inputs. In the group `rewritten`, rewrites changed the graph of the best
-// program. In the group `as_written`, the graph is unchanged. `possible` lists tasks to which more
-// rewrites would apply.
+// Contract: each task is in one of three groups:
+// - `constant`: the module's result is the same for all inputs.
+// - `rewritten`: rewrites changed the graph of the best program.
+// - `as_written`: the graph is unchanged.
+// `possible` lists tasks to which more rewrites would apply.
 //
 // Example: RewriteSummary s = rewrite_summary(report.rows); s.rewritten.against_best
 #pragma once

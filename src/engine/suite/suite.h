@@ -2,9 +2,9 @@
 // Finds the tasks of a suite in KernelBench's layout: DIR/levelN/NUMBER_name.py, or
 // DIR/KernelBench/levelN/NUMBER_name.py.
 //
-// Contract: find_suite() returns the requested tasks, sorted by level and number. The function
-// find_suite() does not open the tasks' files. If a level or number does not exist, find_suite()
-// returns a user error that lists the existing levels or numbers.
+// Contract: find_suite() returns the requested tasks, sorted by level and number, without opening
+// their files. If a level or number does not exist, it returns a user error that lists the existing
+// ones.
 //
 // Example: CG_TRY(auto numbers, parse_numbers("19-32,36"));
 //          CG_TRY(auto tasks, find_suite("KernelBench", {1}, numbers));

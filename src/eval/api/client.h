@@ -2,9 +2,9 @@
 // EvaluatorClient: the interface of the evaluator process for the engine and the command line.
 //
 // Contract: start() starts cutegen-evaluator as a child process. If the child dies, the client
-// starts the child again and repeats the unfinished evaluation, at most twice. If the child dies a
-// third time, the verdict is `aborted`. All calls block until they finish, or until the Context is
-// cancelled or times out. The destructor ends the child process and all its descendants.
+// starts it again and repeats the unfinished evaluation, at most twice. After that, the verdict is
+// `aborted`. All calls block until they finish, or until the Context is cancelled or times out. The
+// destructor ends the child process and all its descendants.
 //
 // Example:
 //   CG_TRY(auto e, EvaluatorClient::start(ctx, {.device = "sim:h200"}));
@@ -39,28 +39,28 @@ struct EvaluatorOptions {
   bool require_sandbox = false;
   bool use_cache = true;
   int runner_threads = 0;  // 0: all cores
-  // How many tasks may be open at once. To open one more task, the evaluator closes the least
-  // recently used task.
+  // How many tasks may be open at once. To open one more, the evaluator closes the least recently
+  // used.
   int tasks = 1;
   int sharing = 1;      // number of evaluators that share the device's memory
   bool suites = false;  // the evaluator only measures suites of baselines (suite.h)
   // Whether the compile server parses CuTe's headers for the first program while the torch worker
   // describes the task.
   bool read_cute_ahead = true;
-  // Identifies the programs that the caller will send; empty if unknown. If one of these programs
-  // was compiled before, the evaluator does not parse CuTe's headers ahead.
+  // The ids of the programs that the caller will send; empty if unknown. If one of them was
+  // compiled before, the evaluator does not parse CuTe's headers ahead.
   std::string programs = {};
   std::string log_level;
 };
 
-// Whether the evaluator admits a task. To admit a task, each degenerate solution (zeros, a copy of
-// an input, ...) must fail on at least one input set.
+// Whether the evaluator admits a task: each degenerate solution (zeros, a copy of an input, ...)
+// must fail on at least one input set.
 struct Admission {
   bool admitted = false;
   int lazy_answers_tried = 0;
   std::vector<std::string>
       // each degenerate solution that passes on some inputs ("copy of x passes family 'made'"), and
-      // where this solution fails
+      // where it fails
       passing;
   std::vector<std::string> families;  // the input distributions in use
   std::string remark;
@@ -81,8 +81,8 @@ struct OpenedTask {
   std::string counters;
   SandboxGrade sandbox;
   // reachable_ns: time to copy the least bytes that a program must move. roofline_ns: estimate for
-  // the task's operators as written. In records of older versions, reachable_ns and roofline_ns are
-  // 0, and floor_ns is the roofline.
+  // the task's operators as written. In records of older versions, both are 0, and floor_ns is the
+  // roofline.
   double reachable_ns = 0, roofline_ns = 0;
   // If the task is a CUDA kernel: the user's kernel as the first program of a run.
   std::optional<KernelProgram> start = std::nullopt;
@@ -147,8 +147,8 @@ class EvaluatorClient {
   virtual Result<std::vector<BaselineTime>> time_baselines(
       const Context& ctx, const BaselinesRequest& request,
       const std::function<void(const std::string&)>& progress = {});
-  // Needs an evaluator with the option `suites`. If the evaluator dies, a new evaluator measures
-  // the tasks that have no final row yet.
+  // Needs an evaluator with the option `suites`. If it dies, a new evaluator measures the tasks
+  // that have no final row yet.
   virtual Result<void> measure_suite(const Context& ctx, const SuiteRequest& request,
                                      const OnSuiteNews& news,
                                      const std::function<void(const std::string&)>& progress = {});

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // EvaluatorProcess: starts the child process cutegen-evaluator and exchanges messages with it. The
-// child process answers one request at a time.
+// child answers one request at a time.
 //
-// Contract: start() ends the previous child process, starts a new child process and waits for its
-// first message. If the Context is cancelled or times out during ask(), ask() stops the process,
-// because no caller will read the reply.
+// Contract: start() ends the previous child, starts a new one and waits for its first message. If
+// the Context is cancelled or times out during ask(), ask() stops the child, because no caller will
+// read the reply.
 //
 // Example: CG_CHECK(process.start(ctx, options));
 //   CG_TRY(auto reply, process.ask<protocol::EmptyReply>(ctx, type, request));
@@ -39,8 +39,8 @@ class EvaluatorProcess {
   // True between start() and stop().
   bool connected() const { return bool(channel_); }
   bool running() { return connected() && child_.running(); }
-  // Waits for the process's end and describes it ("killed by SIGSEGV"). Call how_it_ends() after
-  // the process has closed its channel.
+  // Waits for the process's end and describes it ("killed by SIGSEGV"). Call this after the process
+  // has closed its channel.
   std::string how_it_ends(const Context& ctx);
   void stop();
   int pid() const { return pid_; }

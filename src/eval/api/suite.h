@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A suite of baselines: many tasks whose baselines one evaluator times on one GPU, and the messages
-// with which the evaluator reports results.
+// with which it reports results.
 //
-// Contract: the evaluator needs the option `suites`. Each task has a row of results. A row with
-// status `pending` may lack data; a row with any other status is final. In SuiteNews, only fields
-// that changed have values. The evaluator does not read the cache of earlier times. For a task
-// whose cached record the request lists, the row has only the record's key.
+// Contract: the evaluator needs the option `suites`. Each task has a row of results, which is final
+// unless its status is `pending`. In SuiteNews, only fields that changed have values. The evaluator
+// does not read the cache of earlier times. If the request lists a task's cached record, the task's
+// row has only the record's key.
 //
 // Example: CG_CHECK(evaluator->measure_suite(ctx, request, [&](const SuiteNews& n) { use(n); }));
 #pragma once

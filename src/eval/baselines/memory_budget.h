@@ -4,8 +4,7 @@
 //
 // Contract: claim() waits until the bytes are free, or until the Context is cancelled or times out.
 // A request for more than the total memory claims the total. While an urgent request waits, all
-// requests that are not urgent wait, too. The destructor of a Claim returns its bytes to the
-// budget.
+// others wait, too. The destructor of a Claim returns its bytes to the budget.
 //
 // Example: CG_TRY(MemoryBudget::Claim held, budget.claim(ctx, bytes)); work();
 #pragma once

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Diagnoses a kernel: finds the hardware unit that limits the kernel, and the figures that show it.
+// Diagnoses a kernel: finds the hardware unit that limits it, and the figures that show this.
 //
-// Contract: the functions use the classes and thresholds of ncu (Nsight Compute), so that cutegen
-// and ncu classify the same figures alike. The busier of memory and compute is the limit if it
-// reaches at least 80% of its peak, or if it reaches at least 60% and leads by 10 percentage
-// points. If memory or compute reaches 60%, but neither is the limit, the kernel is balanced. If
-// memory and compute are below 60%, latency is the limit. The figures come from a GPU's counters,
-// from the simulator's counters, or from a time and the least work of the task. A diagnosis lists
-// its figures in Diagnosis::evidence.
+// Contract: the functions use the classes and thresholds of ncu (Nsight Compute), so that both
+// classify the same figures alike. The busier of memory and compute is the limit if it reaches at
+// least 80% of its peak, or if it reaches at least 60% and leads by 10 percentage points. If one of
+// them reaches 60%, but neither is the limit, the kernel is balanced. If both are below 60%,
+// latency is the limit. The figures come from a GPU's counters, from the simulator's counters, or
+// from a time and the least work of the task. Diagnosis::evidence lists them.
 //
 // Example: diagnose(kernel, gpu); print(kernel.diagnosis.bound, kernel.diagnosis.summary);
 #pragma once

@@ -2,9 +2,9 @@
 // Explains a profile: adds the most costly source lines with their text, and remarks.
 //
 // Contract: explain() changes no counter of the profile. Each source line has its shares of the
-// kernel's issue slots, memory sectors and shared-memory wavefronts. The lines are sorted by their
-// share of the limiting resource. A remark names a cost, the figures that show it, and the usual
-// remedy. The page docs/profile.md explains the remarks.
+// kernel's issue slots, memory sectors and shared-memory wavefronts; the largest share of the
+// limiting resource comes first. A remark names a cost, the figures that show it, and the usual
+// remedy. docs/profile.md explains the remarks.
 //
 // Example: explain(kernel, source_text); for (auto& r : kernel.remarks) print(r.message);
 #pragma once

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adds remarks to a kernel's profile that follow from a GPU's hardware counters.
 //
-// Contract: remark_on_measured() puts the new remarks before the existing remarks, and makes no
-// remark that needs a missing counter.
+// Contract: the new remarks come before the existing ones. No remark needs a missing counter.
 //
 // Example: remark_on_measured(kernel); for (auto& r : kernel.remarks) print(r.message);
 #pragma once

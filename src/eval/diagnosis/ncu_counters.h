@@ -3,8 +3,8 @@
 // profile.
 //
 // Contract: measured_profile() ignores a metric that has an unexpected unit. If ncu and the
-// simulator count the same quantity, their counters have the same name. The page docs/profile.md
-// lists all names.
+// simulator count the same quantity, their counters have the same name. docs/profile.md lists all
+// names.
 //
 // Example:
 //   for (const NcuKernel& k : report.kernels) profile.kernels.push_back(measured_profile(k));

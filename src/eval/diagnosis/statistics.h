@@ -3,9 +3,9 @@
 // series of paired runs.
 //
 // Contract: confidence intervals come from the sign test, so they are valid for every distribution
-// of times. The ends of an interval are interpolated between order statistics (Hettmansperger and
-// Sheather, 1986). An interval contains the true median with probability `level`. With too few
-// samples, the interval is the range of all samples. Samples must be independent.
+// of times. Their ends are interpolated between order statistics (Hettmansperger and Sheather,
+// 1986). An interval contains the true median with probability `level`. With too few samples, it is
+// the range of all samples. Samples must be independent.
 //
 // Example: Median m = median_of(samples_ns); use(m.low, m.high);
 #pragma once
@@ -22,15 +22,15 @@ struct Median {
 // Returns the median of at least one sample, with its confidence interval.
 Median median_of(std::vector<double> samples, double level = 0.95);
 
-// Returns the median of other[i] / own[i] with its interval, computed from logarithms. The runs
-// own[i] and other[i] must be a pair.
+// Returns the median of other[i] / own[i] with its interval, computed from logarithms. own[i] and
+// other[i] must be a pair of runs.
 Median speedup_of(const std::vector<double>& own, const std::vector<double>& other,
                   double level = 0.95);
 
 // Says when to end a series of paired runs. The evaluator checks the rule after `least` pairs,
-// after 2 x `least` pairs, after 4 x `least` pairs, and so on. Because of the repeated checks, each
-// check uses a level above 95%, so that the final interval contains the true speedup in 95% of all
-// series (docs/measurements/paired_timing.md).
+// after 2 x `least`, after 4 x `least`, and so on. Each check uses a level above 95%, so that
+// despite the repetition, the final interval contains the true speedup in 95% of all series
+// (docs/measurements/paired_timing.md).
 struct PairRule {
   int least = 8;            // number of pairs before the first check
   int most = 1024;          // number of pairs at which the series ends

@@ -2,13 +2,13 @@
 // Certification: times a correct program against its baselines in fresh processes.
 //
 // Contract: certify() first judges the program like any candidate, but without timing. An incorrect
-// program gets no certificate. For a correct program, certify() starts a fresh runner (for the
-// program) and a fresh torch worker (for the baselines), request.processes times. In each pair of
-// processes, certify() runs program and baselines alternately (turns.h). The file core/time_mode.h
-// explains the timing modes. Every timed shape of the task has its own processes; the headline
-// times are weighted geometric means (core/weighted.h). If a baseline raises or its result differs
-// from eager's result, the certificate contains the reason instead of a time. Baselines run in
-// processes that never see a candidate.
+// program gets no certificate. For a correct one, it starts a fresh runner (for the program) and a
+// fresh torch worker (for the baselines), request.processes times. Each pair of processes runs
+// program and baselines alternately (turns.h), in the modes of core/time_mode.h. Every timed shape
+// of the task has its own processes; the headline times are weighted geometric means
+// (core/weighted.h). If a baseline raises or its result differs from eager's result, the
+// certificate contains the reason instead of a time. Baselines run in processes that never see a
+// candidate.
 //
 // Example: CG_TRY(Certificate c, certify(ctx, services, task, request, open_worker, progress));
 #pragma once

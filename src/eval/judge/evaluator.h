@@ -3,10 +3,10 @@
 // the open tasks.
 //
 // Contract: open_task() describes the task of a file, judges the degenerate solutions and keeps the
-// task open. EvaluatorOptions::tasks limits how many tasks are open. The function evaluate() judges
-// a program on an open task. The caller must not make two calls at the same time. Every call
-// returns early if the Context is cancelled or times out. Between calls, the pools of input sets
-// compute new sets in the background.
+// task open, up to EvaluatorOptions::tasks at a time. evaluate() judges a program on an open task.
+// The caller must not make two calls at the same time. Every call returns early if the Context is
+// cancelled or times out. Between calls, the pools of input sets compute new sets in the
+// background.
 //
 // Example: CG_TRY(auto e, Evaluator::open(ctx, options));
 //   CG_TRY(auto task, e->open_task(ctx, "a.py"));

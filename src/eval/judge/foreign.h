@@ -2,16 +2,15 @@
 // Judges a third-party solution: a Python file with `class ModelNew`, by the rules for candidates.
 //
 // Contract: the solution runs in its own process (torch/foreign_worker.h) on fresh secret inputs,
-// from the same distributions as for candidates. The evaluator compares the outputs. The solution's
-// process never receives the truth (the result in float64), tolerances or seeds. If the solution
-// supports the official shape (the sizes in the task file) but does not support another shape, the
-// verdict only notes the other shape in `marks`. On a GPU, the evaluator times the solution
-// alternately with the reference in eager mode, which runs in a trusted process
-// (eval/judge/foreign_timing.h). On a simulator, the evaluator skips timing. The program_id of a
-// solution begins with "foreign:". A solution gets no certificate, because it could manipulate the
-// clock of its own process. The page docs/foreign.md lists manipulations that the evaluator cannot
-// detect. The function judge_foreign() returns an Error only if the Context was cancelled or timed
-// out. If cutegen itself fails, the verdict's status is `aborted`.
+// from the same distributions as for candidates. The process never receives the truth (the result
+// in float64), tolerances or seeds; the evaluator compares the outputs. If the solution supports
+// the official shape (the sizes in the task file) but not another one, the verdict only notes this
+// in `marks`. On a GPU, the evaluator times the solution alternately with the reference in eager
+// mode, which runs in a trusted process (eval/judge/foreign_timing.h). On a simulator, it skips
+// timing. The program_id of a solution begins with "foreign:". A solution gets no certificate,
+// because it could manipulate the clock of its own process; docs/foreign.md lists manipulations
+// that the evaluator cannot detect. The result is an Error only if the Context was cancelled or
+// timed out. If cutegen itself fails, the verdict's status is `aborted`.
 //
 // Example: CG_TRY(Verdict v, judge_foreign(ctx, services, task, request, openers, progress));
 #pragma once

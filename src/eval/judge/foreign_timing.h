@@ -2,19 +2,21 @@
 // Times a third-party solution at the official shape (the sizes in the task file) on a GPU and
 // compares the outputs of every call.
 //
-// Contract: every call uses a fresh input set, because the solution's process may remember inputs.
-// The solution's process maps the inputs read-only. After each call, timed or not, the GPU compares
-// the outputs with the truth (the result in float64). In each round, the solution and eager mode
-// (in a trusted process) run once in random order with a cold L2. During the timing, no other
-// process of cutegen uses the GPU. Most calls are "queued": the GPU waits until the host has queued
-// all launches, so the time excludes the host's work. A solution could start early on streams of
-// its own, which do not wait. To detect such a solution, every third call is "open": the GPU is
-// idle when the call begins, and the evaluator's own clock measures the whole call, minus the time
-// of a control call (a call that computes nothing). If the times of queued calls are too short
-// compared with the open calls, the times of the open calls count. The solution is `rejected` if
-// its process reports times for open calls that are too short by the evaluator's clock, or a time
-// below the floor (the least possible time). Control calls run before the solution is loaded, in a
-// process that never loads a solution, so the solution cannot change the time of the control calls.
+// Contract: every call uses a fresh input set, which the solution's process maps read-only, because
+// this process may remember inputs. After each call, timed or not, the GPU compares the outputs
+// with the truth (the result in float64). In each round, the solution and eager mode (in a trusted
+// process) run once in random order with a cold L2. Meanwhile, no other process of cutegen uses the
+// GPU.
+//
+// Most calls are "queued": the GPU waits until the host has queued all launches, so the time
+// excludes the host's work. But a solution could start early on streams of its own, which do not
+// wait. Every third call is therefore "open": the GPU is idle when the call begins, and the
+// evaluator's own clock measures the whole call, minus the time of a control call (a call that
+// computes nothing). If the times of queued calls are too short compared with the open calls, the
+// times of the open calls count. The solution is `rejected` if its process reports times for open
+// calls that are too short by the evaluator's clock, or a time below the floor (the least possible
+// time). Control calls run before the solution is loaded, in a process that never loads one, so it
+// cannot change their time.
 //
 // Example: ForeignOfficial official(ctx, services, task, worker, {judge.gpu(), source});
 //   CG_TRY(TimingOutcome t, time_foreign(ctx, services, task, official, controls, open_baseline,
@@ -67,8 +69,8 @@ class ForeignOfficial {
   ForeignPlace place_;
 };
 
-// Returns the file that a control process loads instead of a solution. The file's model returns
-// outputs of the task's shapes and computes nothing.
+// Returns the file that a control process loads instead of a solution. Its model returns outputs of
+// the task's shapes and computes nothing.
 torch::ForeignFile control_file(const Task& task);
 // Times control calls by the evaluator's clock. The process of `clean` must have loaded
 // control_file(). Returns the error `unsupported` if a set does not fit the GPU.

@@ -2,10 +2,10 @@
 // The ladder: runs the checks (rungs) of an evaluation in order: lint, compile, audit, load,
 // correctness, timing, profile. The ladder stops at the first failure.
 //
-// Contract: the verdict lists every rung (check) up to request.up_to with its duration. Checks
-// after a failure have the result `skipped`. If the candidate is at fault, the verdict's status
-// names the kind of fault. If cutegen itself fails, the status is `aborted`, and the verdict has
-// the reason. The function climb() returns an Error only if the Context was cancelled or timed out.
+// Contract: the verdict lists every rung up to request.up_to with its duration. Rungs after a
+// failure are `skipped`. If the candidate is at fault, the verdict's status names the kind of
+// fault. If cutegen itself fails, the status is `aborted`, and the verdict has the reason. climb()
+// returns an Error only if the Context was cancelled or timed out.
 //
 // Example: CG_TRY(Verdict v, climb(ctx, services, task, request, progress));
 #pragma once
@@ -17,8 +17,7 @@ namespace cutegen::eval {
 
 Result<Verdict> climb(const Context& ctx, const Services& services, const Task& task,
                       const EvaluateRequest& request, const Progress& progress);
-// Returns a verdict with status `correct` and without reports of rungs (checks). `program` is the
-// program's id.
+// Returns a verdict with status `correct` and without reports of rungs. `program` is its id.
 Verdict begin_verdict(const Services& services, const Task& task, std::string program);
 // Returns the sandbox protections that all given processes have.
 SandboxGrade weakest(const std::vector<sandbox::Grade>& grades);

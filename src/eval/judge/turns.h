@@ -3,9 +3,9 @@
 // torch worker.
 //
 // Contract: each round times a short block of runs of the program and of each baseline, in random
-// order. The function run() returns when half the 95% interval of every ratio is at most `precise`,
-// or when a limit of rounds or time is reached. If a baseline raises an error, later rounds omit
-// this baseline, and notes() gives the reason. If the program itself cannot run, run() ends.
+// order. run() returns when half the 95% interval of every ratio is at most `precise`, or when a
+// limit of rounds or time is reached. If a baseline raises an error, later rounds omit it, and
+// notes() gives the reason. If the program itself cannot run, run() ends.
 //
 // Example: Turns turns(ctx, runs, worker, TimeMode::cold, baselines, clocks);
 //   CG_CHECK(turns.run(0.002)); use(turns.rounds());

@@ -3,8 +3,8 @@
 // For a profile, eval/profile/hardware_counters.h reads the counters themselves.
 //
 // Contract: counters_outlook() looks for ncu, runs it to get its version, and reads the driver's
-// setting for access to counters. The returned line names the tool or, if no tool can read
-// counters, the reason and the remedy.
+// setting for access to counters. The returned line names the tool or, if there is none, the reason
+// and the remedy.
 //
 // Example: counters_outlook(ctx, false)  // "ncu 2025.3.1.0"
 #pragma once

@@ -2,13 +2,13 @@
 // HardwareCounters: runs a program in a separate runner under ncu (Nsight Compute) to read a GPU's
 // hardware counters.
 //
-// Contract: count() starts ncu, which starts the sandboxed runner. The function count() runs the
-// steps once, reads ncu's table, and waits until ncu and the runner have ended, even after a
-// timeout. The caller must hold the GPU's lock (GpuSlot). If ncu returns no counters, the Answer
-// has the problem and the remedy; the program is never at fault. After a permanent problem (no ncu,
-// no permission), count() does not try again. If ncu fails in the sandbox, count() tries a weaker
-// sandbox, unless the full sandbox is required; Answer::grade says which protection was in effect.
-// The function count() returns an Error only if the Context was cancelled or timed out.
+// Contract: count() starts ncu, which starts the sandboxed runner, runs the steps once, and reads
+// ncu's table. It returns when ncu and the runner have ended, even after a timeout. The caller must
+// hold the GPU's lock (GpuSlot). If ncu returns no counters, the Answer has the problem and the
+// remedy; the program is never at fault. After a permanent problem (no ncu, no permission), count()
+// does not try again. If ncu fails in the sandbox, count() tries a weaker one, unless the full
+// sandbox is required; Answer::grade says which protection was in effect. The result is an Error
+// only if the Context was cancelled or timed out.
 //
 // Example: CG_TRY(auto a, counters.count(ctx, request)); if (a.kernels.empty()) print(a.problem);
 #pragma once

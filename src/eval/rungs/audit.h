@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The audit of a program: checks the machine code of every module before any module runs.
 //
-// Contract: audit_binaries() audits all modules. The evaluation ends if ptxas rejects the PTX, or
-// if the machine code breaks a rule or uses an unavailable feature. Rules forbid state in global
-// variables and launches from the device. If comparing results cannot detect lower precision than
-// the math mode, rules also forbid instructions of lower precision. The audit notes suspicious code
-// that breaks no rule in `marks`. Without ptxas, the result of the audit is `skipped`, with the
-// reason.
+// Contract: the evaluation ends if ptxas rejects the PTX, or if the machine code breaks a rule or
+// uses an unavailable feature. Rules forbid state in global variables and launches from the device.
+// If comparing results cannot detect lower precision than the math mode, they also forbid
+// instructions of lower precision. Suspicious code that breaks no rule only appears in `marks`.
+// Without ptxas, the result is `skipped`, with the reason.
 //
 // Example: CG_TRY(AuditOutcome a, audit_binaries(ctx, services, task, prepared.images()));
 #pragma once
@@ -29,7 +28,7 @@ Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services
                                     const std::vector<KernelImage>& images);
 // Performs the audit in two steps: assemble() finds registers, state and calls, and list() reads
 // the disassembly. If comparing results can detect lower precision, list() cannot fail the program,
-// and later checks may run at the same time as list().
+// and later rungs may run at the same time.
 class BinaryAuditor {
  public:
   BinaryAuditor(const Services& services, const Task& task, const std::vector<KernelImage>& images);

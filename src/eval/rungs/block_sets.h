@@ -3,12 +3,11 @@
 // (the sizes in the task file) on a GPU.
 //
 // Contract: the evaluator times runs in blocks, and all runs of a block use the same input set.
-// The function map() allocates memory, which the runner maps, for the inputs and for one copy of
-// the outputs per run of a block. Before each block, next() fills all outputs with a pattern. From
-// the second block on, next() also replaces the inputs by a set on which the program has not run,
-// if the pool has such a set and the GPU has memory for a second copy of the inputs. The function
-// next() never waits for an input set. The function compare() compares the outputs with the truth
-// (the result in float64).
+// map() allocates memory, which the runner maps, for the inputs and for one copy of the outputs per
+// run of a block. Before each block, next() fills all outputs with a pattern. From the second block
+// on, it also replaces the inputs by a set on which the program has not run, if the pool has one
+// and the GPU has memory for a second copy of the inputs. It never waits for an input set.
+// compare() compares the outputs with the truth (the result in float64).
 //
 // Example: sets.use(set, id); CG_TRY(auto buffers, sets.map(ctx, {.copies = 8})); ... run ...
 //   CG_CHECK(sets.next(ctx)); ... time a block ... CG_TRY(RungEnd end, sets.compare(ctx, 8));

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The correctness check: runs a program at every test shape, on secret inputs of each family (input
+// The correctness rung: runs a program at every test shape, on secret inputs of each family (input
 // distribution), in fresh memory, and compares the outputs with the truth (the result in float64).
 //
 // Contract: check_correctness() stops at the first input set with wrong outputs. At derived shapes
 // (eval/rungs/derive_shapes.h) and shapes with much work, the program runs on only two input
-// families. On the first set of the longest derived shape, and of each shape with all families, the
-// program runs again with another pattern in unwritten memory, to reveal reads of unwritten memory.
-// If the runner process dies, the evaluator runs the program once more, alone; the program fails
-// only if the runner dies again. On a GPU, a large official shape (the sizes in the task file) runs
-// last, in GPU memory that evaluator and runner share (eval/rungs/gpu_correctness.h). On a GPU, the
-// simulator also runs the program on the first set, because the simulator detects races, undefined
-// values and dependence on the execution order, which a GPU rarely shows. If the simulator cannot
-// run the program, the verdict relies on the GPU alone.
+// families. On the first set of the longest derived shape, and of each shape with all families, it
+// runs again with another pattern in unwritten memory, to reveal reads of unwritten memory. If the
+// runner process dies, the evaluator runs the program once more, alone; the program fails only if
+// the runner dies again.
+//
+// On a GPU, a large official shape (the sizes in the task file) runs last, in GPU memory that
+// evaluator and runner share (eval/rungs/gpu_correctness.h). The simulator also runs the program on
+// the first set, because it detects races, undefined values and dependence on the execution order,
+// which a GPU rarely shows. If it cannot run the program, the verdict relies on the GPU alone.
 //
 // Example: CG_TRY(RungEnd end, check_correctness(evaluation, id, record));
 #pragma once

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coverage: the instructions that compared runs executed (runs whose outputs the evaluator
-// compared). If the outputs of a run cannot be compared, the run may execute only covered
-// instructions.
+// Coverage: the instructions of compared runs (runs whose outputs the evaluator compared). A run
+// whose outputs cannot be compared may execute only these instructions.
 //
-// Contract: add() takes the trace of a run with correct outputs. An instruction is covered if a
-// compared run of the same module executed this instruction, or the same opcode at the same line
-// and column of the source (another unrolled copy of a loop body). An instruction is also covered
-// if a compared run of another module from the same source executed any opcode at this line and
-// column, because other defines may give other opcodes. A predicated instruction counts as executed
-// if at least one lane executed it.
+// Contract: add() takes the trace of a run with correct outputs. An instruction is covered in three
+// cases:
+// - A compared run of the same module executed it.
+// - Such a run executed the same opcode at the same line and column of the source (another unrolled
+//   copy of a loop body).
+// - A compared run of another module from the same source executed any opcode at this line and
+//   column, because other defines may give other opcodes.
+// A predicated instruction counts as executed if at least one lane executed it.
 //
 // Example: coverage.add(report, sources_of(prepared), shape);
 //   auto gap = coverage.gap(official, ...);

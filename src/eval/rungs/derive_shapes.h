@@ -2,14 +2,16 @@
 // DerivedShapes: chooses additional test shapes that fit a program's tile sizes, loops and size
 // limits.
 //
-// Contract: find() returns at most kMost shapes in addition to the task's shapes. The shapes shall
-// meet three requirements: along each axis that the plan divides into tiles, a launch has three
-// full tiles and a partial tile; a persistent kernel's loop runs more than once; each size is at
-// least three times the longest loop step in the sources. The module, the plan's `requires` or the
-// limit of work (WorkLimit) may exclude every such shape; Found::left_out names the requirements
-// that no test shape meets. If the task's shapes meet all requirements, find() returns no shape.
-// Later programs of the task reuse the shapes. The function proposed() converts a test that a model
-// proposed to a shape, within the same limit of work.
+// Contract: find() returns at most kMost shapes in addition to the task's shapes. Together, they
+// shall meet three requirements:
+// - Along each axis that the plan divides into tiles, a launch has three full tiles and a partial
+//   tile.
+// - A persistent kernel's loop runs more than once.
+// - Each size is at least three times the longest loop step in the sources.
+// The module, the plan's `requires` or the limit of work (WorkLimit) may exclude every such shape;
+// Found::left_out names the requirements that no test shape meets. If the task's shapes meet all
+// requirements, find() returns no shape. Later programs of the task reuse the shapes. proposed()
+// converts a test that a model proposed to a shape, within the same limit of work.
 //
 // Example: DerivedShapes d(task, describe); CG_TRY(auto found, d.find(ctx, program, device));
 #pragma once

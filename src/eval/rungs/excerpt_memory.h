@@ -3,11 +3,11 @@
 // simulator, which runs only a sample of the thread blocks.
 //
 // Contract: an excerpt is a small part of the official shape with known truth
-// (eval/sets/excerpts.h). If the task has an excerpt, the inputs repeat the excerpt's values,
-// outputs and scratch contain a random pattern at first, and memory keeps the values that blocks
-// write. Without an excerpt, or with too little memory, inputs are random numbers (integers:
-// zeros), each large output maps one small memory file repeatedly, and why_not() gives the reason.
-// The memory that a program can fill is limited with and without an excerpt.
+// (eval/sets/excerpts.h). With an excerpt, the inputs repeat its values, outputs and scratch
+// contain a random pattern at first, and memory keeps the values that blocks write. Without one, or
+// with too little memory, inputs are random numbers (integers: zeros), each large output maps one
+// small memory file repeatedly, and why_not() gives the reason. In both cases, the memory that a
+// program can fill is limited.
 //
 // Example: CG_TRY(auto memory, ExcerptMemory::make(task, *official, drawn)); memory.put(request);
 #pragma once

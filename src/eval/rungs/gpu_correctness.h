@@ -3,11 +3,10 @@
 // memory that the evaluator owns, and the GPU compares the outputs with the truth (the result in
 // float64).
 //
-// Contract: GpuTruths computes and keeps input sets with their truth. In the background, GpuTruths
-// opens a GPU context, loads the comparison kernels and starts a torch worker on the GPU. The
-// function missing() waits for the end of this start, and returns the reason if this machine cannot
-// compare outputs, else an empty text. The tensors of the program are in
-// JudgedBuffers (eval/sets/judged_buffers.h).
+// Contract: GpuTruths computes and keeps input sets with their truth. In the background, it opens a
+// GPU context, loads the comparison kernels and starts a torch worker on the GPU. missing() waits
+// for the end of this start, and returns the reason if this machine cannot compare outputs, else an
+// empty text. The tensors of the program are in JudgedBuffers (eval/sets/judged_buffers.h).
 //
 // Example:
 //   CG_TRY(auto set, official.draw(ctx, task, shape, "made", program_id));
@@ -46,8 +45,8 @@ class GpuTruths {
                   const std::string& program_id);
   // Returns how many input sets of this shape the pool can keep without sets of other tasks.
   int64_t sets_kept(const Task& task, const ShapeCase& shape);
-  // Computes an input set for a single program. Because the program's process may remember the
-  // inputs, no other program runs on this input set.
+  // Computes an input set for a single program, whose process may remember the inputs: no other
+  // program runs on this set.
   Result<GpuSetPtr> fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
                           const std::string& family);
   // Lets the pool compute input sets of the task in the background, until close_task().

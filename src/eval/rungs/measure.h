@@ -4,16 +4,18 @@
 // Contract: a run executes all steps of the plan, including `prepare`, with a cold L2. The time is
 // the median of the timed runs, with its 95% interval. If there is an incumbent (the best program
 // so far), the evaluator runs both programs alternately in random order, and computes the median of
-// the paired ratios with its interval. The evaluator adds blocks of pairs until the candidate is
-// slower with high confidence, or the ratio is precise enough (PairRule). Every run writes its own
-// copy of the outputs, and after each block the GPU compares all copies with the truth (the result
-// in float64). If the truth does not fit the GPU, inputs repeat the values of a small input set,
-// and the evaluator only checks at random places whether the program has overwritten the outputs'
-// initial pattern. The evaluator also measures each block with its own clock and subtracts the time
-// of a control block (a block without the steps). If the runner's reported times keep disagreeing
-// with the evaluator's clock, the evaluation is aborted. A program with a time below the floor (the
-// least possible time) is rejected. At a shape that exceeds the GPU's memory, the evaluator skips
-// timing.
+// the paired ratios with its interval. It adds blocks of pairs until the candidate is slower with
+// high confidence, or the ratio is precise enough (PairRule).
+//
+// Every run writes its own copy of the outputs, and after each block the GPU compares all copies
+// with the truth (the result in float64). If the truth does not fit the GPU, inputs repeat the
+// values of a small input set, and the evaluator only checks at random places whether the program
+// has overwritten the outputs' initial pattern.
+//
+// The evaluator also measures each block with its own clock and subtracts the time of a control
+// block (a block without the steps). If the runner's reported times keep disagreeing with this
+// clock, the evaluation is aborted. A program with a time below the floor (the least possible time)
+// is rejected. At a shape that exceeds the GPU's memory, the evaluator skips timing.
 //
 // Example: CG_TRY(TimingOutcome t, measure_official(evaluation, {id}));
 #pragma once

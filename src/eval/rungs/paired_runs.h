@@ -2,18 +2,21 @@
 // Times a program on a GPU at one shape (the official or a weighted shape), alone or alternately
 // with another program.
 //
-// Contract: prepare() loads the programs and creates their buffers. The function begin() gives the
-// buffers to the runner and runs the candidate once, untimed. Each call of block() times the given
-// number of runs of each program. Every run writes its own copy of the outputs. If prepare()
-// receives an input set, inputs and outputs are in the evaluator's GPU memory, which the runner
-// maps (inputs read-only). After each block, the GPU compares all copies with the truth (the result
-// in float64). Blocks use fresh input sets while the pool has fresh sets and the GPU has memory for
-// a second copy of the inputs. If the input set does not fit in GPU memory (note() says so), inputs
-// repeat the values of a smaller set and the evaluator only spot-checks outputs. If the candidate
-// is at fault, a call returns the outcome that ends the timing. If cutegen itself fails, a call
-// returns an error. From begin() on, no other process of cutegen uses the GPU. If other work slows
-// the GPU's memory down, control() and block() wait and repeat the runs, for a few seconds at most.
-// The function busy_blocks() counts the blocks that remained slow.
+// Contract: prepare() loads the programs and creates their buffers. begin() gives the buffers to
+// the runner and runs the candidate once, untimed. Each call of block() times the given number of
+// runs of each program. If the candidate is at fault, a call returns the outcome that ends the
+// timing. If cutegen itself fails, it returns an error.
+//
+// Every run writes its own copy of the outputs. With an input set for prepare(), inputs and outputs
+// are in the evaluator's GPU memory, which the runner maps (inputs read-only), and after each
+// block, the GPU compares all copies with the truth (the result in float64). Blocks use fresh input
+// sets while the pool has some and the GPU has memory for a second copy of the inputs. If the input
+// set does not fit in GPU memory (note() says so), inputs repeat the values of a smaller set and
+// the evaluator only spot-checks outputs.
+//
+// From begin() on, no other process of cutegen uses the GPU. If other work slows the GPU's memory
+// down, control() and block() wait and repeat the runs, for a few seconds at most. busy_blocks()
+// counts the blocks that remained slow.
 //
 // Example: CG_CHECK(runs.prepare(ctx, id, set, nullptr)); CG_TRY(auto end, runs.begin(ctx));
 //   if (!end) { CG_TRY(end, runs.block(ctx, TimeMode::cold, 8)); use(runs.last().own); }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lints, compiles and loads a program, and evaluates its plan for every shape.
 //
-// Contract: Prepared::skipped() names each shape that the plan's `requires` excludes. If the plan
+// Contract: Prepared::skipped() names each shape that the plan's `requires` excludes. If it
 // excludes the official shape (the sizes in the task file), a weighted shape or all test shapes,
-// the program is `unsupported`. The function compile() compiles each source once for each distinct
-// combination of defines, all combinations in parallel. Only a few modules may be for derived
-// shapes (eval/rungs/derive_shapes.h) alone; the evaluator skips a derived shape that needs more
-// modules.
+// the program is `unsupported`. compile() compiles each source once for each distinct combination
+// of defines, all combinations in parallel. Only a few modules may be for derived shapes
+// (eval/rungs/derive_shapes.h) alone; the evaluator skips a derived shape that needs more.
 //
 // Example: RungEnd end = lint_rung(program, task); Prepared p(program, task);
 //   CG_TRY(end, p.compile(ctx, services)); CG_TRY(end, p.load(ctx, services));
@@ -79,7 +78,7 @@ std::string name_of(const ShapeCase& shape);
 // Returns the official shape, followed by the weighted shapes.
 std::vector<const PreparedShape*> timed_shapes(const Prepared& prepared);
 
-// The data of one evaluation that every rung (check) receives and that no rung changes.
+// The data of one evaluation, which every rung receives and none changes.
 struct Evaluation {
   const Context& ctx;
   const Services& services;

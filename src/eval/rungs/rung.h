@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The services that all rungs (checks) of an evaluation use, and the type of a rung's result.
 //
-// Contract: if the candidate is at fault, a rung returns a RungEnd with the status. A rung returns
-// an Error only if cutegen itself fails (so the verdict is `aborted`), or if the Context was
-// cancelled or timed out.
+// Contract: if the candidate is at fault, a rung returns a RungEnd with the status. It returns an
+// Error only if cutegen itself fails (so the verdict is `aborted`), or if the Context was cancelled
+// or timed out.
 //
 // Example: return rung_failed("...");
 #pragma once

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arena: the memory for one run of a candidate. Buffers are at random places, with guard bytes
-// around each buffer. Outputs and scratch contain a known pattern (poison) at first.
+// Arena: the memory for one run of a candidate: buffers at random places, with guard bytes around
+// them. Outputs and scratch contain a known pattern (poison) at first.
 //
 // Contract: the buffers are in one memory file, in random order, aligned to 256 bytes. The gaps
-// between buffers have random sizes and contain random bytes. A *state* is a mutated tensor, which
+// between them have random sizes and contain random bytes. A *state* is a mutated tensor, which
 // starts with its initial values and which the program may write. Each run has its own random
-// pattern. The pattern `nan` reads as NaN in every floating-point format. The pattern `plausible`
-// reads as a large finite number, which also changes the results of code that replaces NaN. After
-// the run, findings() reports writes outside the buffers that the program may write.
+// pattern. The pattern `nan` reads as NaN in every floating-point format. `plausible` reads as a
+// large finite number, which also changes the results of code that replaces NaN. After the run,
+// findings() reports writes outside the buffers that the program may write.
 //
 // Example: CG_TRY(Arena a, Arena::make(items, Arena::Fill::nan)); ... run ...; a.findings();
 #pragma once

@@ -3,11 +3,10 @@
 // operation that always has the same size.
 //
 // Contract: before every run with a cold L2, the device overwrites the L2 with the same amount of
-// other data. The function note() takes the times of this overwriting in one block of runs.
-// QuietMemory uses the least time so far as the time on a GPU without other work. The function
-// is_known() is true after kLearning, because after the end of a process, the driver clears the
-// process's memory for 0.1 s or longer. The function is_quiet() compares the median time in the
-// last block with the least time.
+// other data. note() takes the times of this overwriting in one block of runs. The least time so
+// far counts as the time on a GPU without other work. is_known() is true after kLearning, because
+// after the end of a process, the driver clears the process's memory for 0.1 s or longer.
+// is_quiet() compares the median time in the last block with the least time.
 //
 // Example: memory.note(report.state, Clock::now()); if (!memory.is_quiet()) repeat();
 #pragma once

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runner: the evaluator's client of the runner process, which executes candidates in a sandbox.
 //
-// Contract: one runner process at a time executes candidates. The runner process starts at the
-// first call. If the runner process dies, the next call starts a new process, which loads the
-// latest modules. The functions load() and run() return an Error only if cutegen itself fails or
-// the Context is cancelled or times out. If the runner process dies or hangs, the outcome says so,
-// because the candidate may be the cause. Runner kills a process that hangs. Because the evaluator
-// does not trust the runner process, the evaluator itself compares the values in shared memory.
-// With `spare`, the next process starts in advance and the old process ends in the background,
-// because a GPU context takes long to create; settle() waits for this start and this end. With
-// `around`, a profiler starts the runner process. Under a profiler, the sandbox has no seccomp
-// filter, because the profiler's libraries open the GPU's device files again later. The function
-// finish() waits until profiler and runner process have ended.
+// Contract: one runner process at a time executes candidates. It starts at the first call. If it
+// dies, the next call starts a new one, which loads the latest modules. load() and run() return an
+// Error only if cutegen itself fails or the Context is cancelled or times out. If the process dies
+// or hangs, the outcome says so, because the candidate may be the cause; Runner kills a process
+// that hangs. Because the evaluator does not trust the process, it compares the values in shared
+// memory itself.
+//
+// With `spare`, the next process starts in advance and the old one ends in the background, because
+// a GPU context takes long to create; settle() waits for both. With `around`, a profiler starts the
+// process. The sandbox then has no seccomp filter, because the profiler's libraries open the GPU's
+// device files again later. finish() waits until profiler and process have ended.
 //
 // Example: CG_TRY(RunnerOutcome o, runner.run(ctx, request));
 //   if (o.kind == RunnerOutcome::Kind::died) ...
@@ -88,7 +88,7 @@ class Runner {
                              Nanoseconds limit);
   Result<void> read(const Context& ctx, const std::vector<Probe>& probes);
   // Returns the detector of other work that slows timed runs down. A restart of the process does
-  // not reset the detector.
+  // not reset it.
   const QuietMemory& memory() const { return memory_; }
   // Frees the buffers that the last run kept, so that the next program's input sets can use the
   // GPU's memory.
@@ -102,8 +102,8 @@ class Runner {
   // Sets the additional address space for large buffers, from the next start of the process on.
   void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }
   void stop();
-  // Closes the channel and waits until the process ends, but after `limit`, kills the process and
-  // returns an error.
+  // Closes the channel and waits until the process ends. After `limit`, kills it and returns an
+  // error.
   Result<sandbox::ExitStatus> finish(const Context& ctx, Nanoseconds limit);
   // Waits until no process starts or ends in the background, but at most a few seconds.
   void settle(const Context& ctx);
@@ -148,7 +148,7 @@ class Runner {
   Process process_;
   std::stop_source stop_spare_;
   std::future<Result<Process>> spare_;
-  bool no_spares_ = false;  // a spare process failed to start (if the GPU allows only one context)
+  bool no_spares_ = false;  // whether a spare failed to start, as on a GPU that allows one context
   std::vector<std::future<void>> ending_;
   std::vector<std::string> modules_, code_;
   bool loaded_ = false, keeps_ = false;

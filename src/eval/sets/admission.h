@@ -3,7 +3,7 @@
 // sets of every family (input distribution), at the test shapes.
 //
 // Contract: the input sets come from the TruthPool, and the evaluator judges programs on the same
-// sets later. If the sets of a family equal the sets of the family `made` at every shape,
+// sets later. If the sets of a family equal those of the family `made` at every shape,
 // Admission::families omits this family. The result is an Error if no set could be computed, or if
 // the Context was cancelled or timed out.
 //

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// GpuJudge: the evaluator's own context on a GPU. GpuJudge allocates memory that a runner can map,
-// and compares outputs with their truth (the result in float64) on the GPU.
+// GpuJudge: the evaluator's own context on a GPU. It allocates memory that a runner can map, and
+// compares outputs with their truth (the result in float64) on the GPU.
 //
-// Contract: GpuJudge loads only cutegen's own kernels (src/eval/sets/kernels), never a candidate's
-// kernels. For the same values, compare() returns the same counts as judge() of
-// src/tensor/compare.h. The result of compare() marks wrong elements in a range of at most
-// kMostMarks elements that contains the first wrong element. A GpuBuffer's destructor frees the
-// buffer's memory. GpuJudge is thread-safe.
+// Contract: GpuJudge loads only cutegen's own kernels (src/eval/sets/kernels), never a candidate's.
+// For the same values, compare() returns the same counts as judge() of src/tensor/compare.h. It
+// marks wrong elements in a range of at most kMostMarks elements that contains the first wrong one.
+// A GpuBuffer's destructor frees its memory. GpuJudge is thread-safe.
 //
 // Example: CG_TRY(auto judge, GpuJudge::open("cuda:0")); CG_CHECK(judge->prepare(ctx, toolchain));
 //   CG_TRY(GpuBuffer y, judge->take("y", bytes, at_the_end));
@@ -29,8 +28,8 @@ struct GpuSide {
   std::unique_ptr<device::cuda::Session> session;
 };
 
-// A buffer in GPU memory that a runner can map. The buffer is at one end of a larger block, and the
-// rest of the block has guard bytes.
+// A buffer in GPU memory that a runner can map. It is at one end of a larger block, and the rest of
+// the block has guard bytes.
 class GpuBuffer {
  public:
   GpuBuffer() = default;
@@ -98,9 +97,8 @@ class GpuJudge {
   Result<std::string> damage(const GpuBuffer& buffer);
   Result<GpuJudgement> compare(const Context& ctx, const GpuExpected& expected,
                                const GpuBuffer& output, const Poison& poison);
-  // Computes the limits for the output as a whole from the errors of the native result. Because no
-  // sequential sum is computed at the official shape, ToleranceRule::growth estimates the error of
-  // such a sum.
+  // Computes the limits for the output as a whole from the errors of the native result. At the
+  // official shape, no sequential sum is computed; ToleranceRule::growth estimates its error.
   Result<AggregateLimits> limits_of(const Context& ctx, const GpuExpected& expected);
   Result<int64_t> free_bytes();
   int64_t total_bytes() const;

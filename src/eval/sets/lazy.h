@@ -4,14 +4,15 @@
 // least one input set.
 //
 // Contract: admit() judges each degenerate solution on every set by the rule for candidates.
-// Admission::passing names the solutions that pass on some sets. If a solution passes on all sets,
-// admit() does not admit the task. A degenerate solution replaces all outputs, and mutated tensors
-// have their correct values. If the task has no outputs, a solution replaces the mutated tensors.
-// In addition, for each mutated tensor, one solution leaves this tensor unchanged. A solution of
-// lower precision that exactly equals the truth (the result in float64) does not count, because the
-// result needs no more precision. If a solution passes on all sets and reads fewer tensors than the
-// graph, count_reads() lowers the floor (the least possible time), because a correct program need
-// not read more than this solution.
+// Admission::passing names the solutions that pass on some sets. If one passes on all sets, admit()
+// does not admit the task.
+//
+// A degenerate solution replaces all outputs, and mutated tensors have their correct values. If the
+// task has no outputs, it replaces the mutated tensors. In addition, for each mutated tensor, one
+// solution leaves this tensor unchanged. A solution of lower precision that exactly equals the
+// truth (the result in float64) does not count, because the result needs no more precision. If a
+// solution passes on all sets and reads fewer tensors than the graph, count_reads() lowers the
+// floor (the least possible time), because a correct program need not read more than this solution.
 //
 // Example: Admission a = admit(task, sets, replayed); if (!a.admitted) warn(a.remark);
 #pragma once

@@ -3,12 +3,12 @@
 // excerpt (a small part of that shape, eval/sets/excerpts.h). Memory contains only a part of a
 // large tensor.
 //
-// Contract: `full` is the tensor's shape, and `cut` the tensor's shape in the excerpt. The tensor
-// repeats the excerpt along each dimension in which `full` and `cut` differ. If `full` and `cut` of
-// a large tensor differ in the outermost dimension, only a part of shape `held` is in memory (whole
-// excerpts that fill whole pages), and the tensor maps this part repeatedly. All other tensors are
-// in memory as a whole. In a repeatedly mapped output, several CTAs write to the same address, but
-// the truth at this address is the same for all these CTAs.
+// Contract: `full` is the tensor's shape, and `cut` its shape in the excerpt. The tensor repeats
+// the excerpt along each dimension in which they differ. If a large tensor's shapes differ in the
+// outermost dimension, only a part of shape `held` is in memory (whole excerpts that fill whole
+// pages), and the tensor maps this part repeatedly. All other tensors are in memory as a whole. In
+// a repeatedly mapped output, several CTAs write to the same address, but the truth at this address
+// is the same for all of them.
 //
 // Example: CG_TRY(Repeated r, Repeated::place(DType::f32, {4096, 32768}, {7, 32768}, true));
 #pragma once
@@ -26,8 +26,8 @@ struct Repeated {
   int64_t bytes = 0, held_bytes = 0;
   bool mapped_again() const { return held_bytes < bytes; }
 
-  // How much of a tensor is in memory. A tensor that thread blocks change in place needs `all`,
-  // because a second block would change the same bytes again.
+  // How much of a tensor is in memory. A tensor that CTAs change in place needs `all`, because a
+  // second CTA would change the same bytes again.
   enum class Hold { little, more, all };
   // Returns an `unsupported` error if the part in memory would be too large.
   static Result<Repeated> place(DType dtype, Shape full, Shape cut, Hold hold);

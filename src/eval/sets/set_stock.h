@@ -2,9 +2,9 @@
 // SetStock: the input sets that a GpuTruthPool keeps, in the order of their last use.
 //
 // Contract: take() returns a set on which the evaluator has not judged the program. After kMostUses
-// uses, the stock drops a set. The function keep() drops the least recently used sets until all
-// sets fit into the limit of allow(), and never keeps a set that is larger than this limit.
-// SetStock is not thread-safe; the pool locks.
+// uses, the stock drops a set. keep() drops the least recently used sets until all sets fit into
+// the limit of allow(), and never keeps a set that is larger than this limit. SetStock is not
+// thread-safe; the pool locks.
 //
 // Example: SetStock stock; stock.allow(bytes); stock.keep(set, program_id);
 //   GpuSetPtr other = stock.take({task_id, shape, family}, other_id);

@@ -2,10 +2,10 @@
 // Selects the shapes at which the evaluator judges correctness, and the input families (input
 // distributions) for each shape.
 //
-// Contract: is_test_shape() excludes timed shapes that are too large for the simulator. The
-// function families_for() returns all families for most shapes, two families for derived shapes and
-// for shapes with much work, and only `ranged` for a proposed test with value ranges. WorkLimit
-// limits a shape's work on the simulator.
+// Contract: is_test_shape() excludes timed shapes that are too large for the simulator.
+// families_for() returns all families for most shapes, two families for derived shapes and for
+// shapes with much work, and only `ranged` for a proposed test with value ranges. WorkLimit limits
+// a shape's work on the simulator.
 //
 // Example: if (is_test_shape(shape)) for (auto& family : families_for(shape, families, salt)) ...
 #pragma once

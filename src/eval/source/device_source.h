@@ -4,7 +4,7 @@
 // Contract: device_source() replaces host functions, host-only includes and host-only macros by
 // blanks, so that all other code keeps its line numbers. Host functions that device code calls
 // remain. If the launch has template arguments, the kernel becomes a device function, and a new
-// extern "C" kernel of the same name calls this function with the template arguments.
+// extern "C" kernel of the same name calls it with these arguments.
 //
 // Example: CG_TRY(std::string text, device_source(text, outline, launch, "silu.cu"));
 #pragma once

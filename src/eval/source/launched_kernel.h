@@ -2,10 +2,9 @@
 // Reads a kernel that a host function in the same file launches, so that the side file need not
 // describe the launch.
 //
-// Contract: read_launched_kernel() adds to the side file's plan the kernel and its arguments, grid,
-// block, shared memory and conditions from the host function. If the side file has a value for a
-// key, the side file's value counts. The returned text is the device code. Errors name a line of
-// the source or of the side file.
+// Contract: read_launched_kernel() adds the kernel and its arguments, grid, block, shared memory
+// and conditions to the side file's plan, unless the side file sets them. It returns the device
+// code. Errors name a line of the source or of the side file.
 //
 // Example: CG_TRY(text, read_launched_kernel(side, task, "silu.cu", text));
 #pragma once

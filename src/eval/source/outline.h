@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The outline of a CUDA source: functions, constants and macros at namespace scope.
 //
-// Contract: outline_of() never fails, but omits declarations that it cannot read. An operator of
-// several characters is one token, unless it begins with '>', because '>' also closes template
-// arguments. Because outline_of() does not evaluate preprocessor conditions, a source may define a
-// name twice, which sets `defined_twice`.
+// Contract: outline_of() never fails, but omits declarations that it cannot read. It does not
+// evaluate preprocessor conditions, so a source may define a name twice, which sets
+// `defined_twice`. An operator of several characters is one token, unless it begins with '>',
+// because '>' also closes template arguments.
 //
 // Example: const SourceOutline o = outline_of(text); o.function("launch")
 #pragma once

@@ -2,9 +2,9 @@
 // Splits CUDA source into tokens, for the lint and for finding kernel signatures.
 //
 // Contract: scan_source() removes comments and line splices, and replaces digraphs. A preprocessor
-// directive is one token ("#include <a.h>"). A string or character literal is one token without
-// prefix and quotes. The function scan_source() never fails: unknown characters are punctuation.
-// Lines and columns start at 1.
+// directive is one token ("#include <a.h>"), and so is a string or character literal, without
+// prefix and quotes. scan_source() never fails: unknown characters are punctuation. Lines and
+// columns start at 1.
 //
 // Example: for (const Token& t : scan_source(text)) if (t.is("asm")) ...
 #pragma once

@@ -4,8 +4,8 @@
 //
 // Contract: the inputs of the family "made" are uniform in [0, 1), the inputs of "signed" are
 // normal, and the inputs of "heavy" are long-tailed. After mutate(g), the task mutates x, and the
-// final values of x are g(x). The function output_in() sets the output's dtype, which must have at
-// most four bytes.
+// final values of x are g(x). output_in() sets the output's dtype, which must have at most four
+// bytes.
 //
 // Example: ToyTask t([](double x) { return x > 0 ? x : 0; });
 #pragma once

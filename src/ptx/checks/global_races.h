@@ -3,13 +3,12 @@
 //
 // Contract: an epoch is an id for the executions of one instruction by one warp between two
 // synchronisations. Each granule (checks/facts.h) of a writable buffer stores the epochs of its
-// last write and read. Accesses of earlier launches never conflict. The check treats two CTAs as
-// ordered if one CTA acquires after the other CTA has released, even if their addresses differ. The
-// race check may miss a race, but it never reports a race in a correct program. The check counts
-// volatile loads, acquiring loads and atomics that return a value as acquires. The check counts
-// fences at GPU scope, releasing atomics and releasing stores as releases. A relaxed atomic or a
-// volatile store alone does not order accesses of other CTAs, but it orders the warps of its own
-// CTA.
+// last write and read. Accesses of earlier launches never conflict. Two CTAs count as ordered if
+// one acquires after the other has released, even if their addresses differ. The check may
+// therefore miss a race, but it never reports a race in a correct program. Acquires are volatile
+// loads, acquiring loads and atomics that return a value. Releases are fences at GPU scope,
+// releasing atomics and releasing stores. A relaxed atomic or a volatile store alone does not order
+// accesses of other CTAs, but it orders the warps of its own CTA.
 //
 // Example: if (uint32_t bad = races.touch(access, shadow, base)) blame(races.other());
 #pragma once

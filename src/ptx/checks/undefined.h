@@ -2,11 +2,10 @@
 // Undefined: tracks undefined values from the load of an unwritten word to their use.
 //
 // Contract: a kernel may load an undefined value, for example if it loads the tail of a tile and
-// discards it. If an address, a branch or an output depends on an undefined value, the kernel has a
-// fault. Each word of memory has a state of one byte: 0 never written, 1 written, 2 a copy of an
-// undefined value. following() becomes true when a CTA reads an undefined value for the first time.
-// While following() is true, every register has a mask of the lanes that depend on an undefined
-// value.
+// discards it. It has a fault if an address, a branch or an output depends on such a value. Each
+// word of memory has a state of one byte: 0 never written, 1 written, 2 a copy of an undefined
+// value. following() becomes true when a CTA reads an undefined value for the first time. From then
+// on, every register has a mask of the lanes that depend on an undefined value.
 //
 // Example: if (auto t = undefined.follow(step)) report(t->origin, t->what);
 #pragma once

@@ -3,7 +3,7 @@
 //
 // Contract: two CTAs have the same kind if each decision (a branch, comparison, ...; see
 // ptx/cta/cta_slice.h) has the same outcomes in both CTAs. find() evaluates the decisions of all
-// CTAs and threads. If the grid has too many threads, find() evaluates only the first and the last
+// CTAs and threads. If the grid has too many threads, it evaluates only the first and the last
 // thread along each axis of a CTA, which is enough for comparisons of indices. Two CTAs of the same
 // kind may still differ in control flow that depends on values from memory or from other threads.
 //

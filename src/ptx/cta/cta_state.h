@@ -94,7 +94,7 @@ struct CtaState {
   Finding finding;  // valid if the status is LaunchStatus::finding
   // A finding that the CTA reports when it ends, unless the CTA also has a race.
   std::optional<Finding> pending;
-  std::string reason;  // why the launch ended, if not by a `finding`
+  std::string reason;  // why the launch ended early, for a cause other than `finding`
 };
 
 }  // namespace cutegen::ptx

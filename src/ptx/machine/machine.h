@@ -5,7 +5,7 @@
 // an unknown opcode ends the launch with LaunchStatus::unsupported when a warp executes it.
 // Therefore, code that the simulator does not support never produces a wrong result. `Memory`
 // places each buffer at a deterministic 256-byte aligned address between unmapped addresses.
-// launch() runs CTAs on `threads` host threads. launch() stops when it finds a fault of the kernel
+// launch() runs CTAs on `threads` host threads. It stops when it finds a fault of the kernel
 // (`Finding`), when the instruction budget is spent, or when the Context ends.
 //
 // Example:

@@ -2,10 +2,9 @@
 // AsyncCopies: the cp.async copies of a warp that are in flight.
 //
 // Contract: when lanes commit, all their copies since the last commit form a group. take() returns
-// the copies that a wait completes, in the order of issue. After take(), the caller writes the
-// bytes of the returned copies to shared memory. Each lane counts its own groups of copies, because
-// a warp may diverge. If a warp has kMostCopies copies in flight, the caller completes the oldest
-// copy.
+// the copies that a wait completes, in the order of issue; the caller then writes their bytes to
+// shared memory. Each lane counts its own groups of copies, because a warp may diverge. If a warp
+// has kMostCopies copies in flight, the caller completes the oldest one.
 //
 // Example: copies.commit(mask); for (auto& c : copies.take(mask, 0)) deliver(c);
 #pragma once

@@ -2,8 +2,7 @@
 // Converts 8-bit and 16-bit floats, for one lane at a time and without branches. Only instruction
 // handlers (ptx/handlers) include this header.
 //
-// Contract: half_rn() and bfloat_rn() round to nearest even. half_rn() and bfloat_rn() convert
-// every NaN to 0x7fff.
+// Contract: half_rn() and bfloat_rn() round to nearest even, and convert every NaN to 0x7fff.
 //
 // Example: uint16_t one = half_rn(1.f);  // 0x3c00
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Converts 16-bit floats, for code other than instruction handlers (ptx/handlers).
 //
-// Contract: to_half() and to_bfloat() round to nearest even in one step. to_half() and to_bfloat()
-// convert every NaN to 0x7fff.
+// Contract: to_half() and to_bfloat() round to nearest even in one step, and convert every NaN to
+// 0x7fff.
 //
 // Example: uint16_t one = to_half(1.0);  // 0x3c00
 #pragma once

@@ -3,7 +3,7 @@
 // convolution.
 //
 // Contract: of() appends nodes that compute the sum or mean of a value over `axes`, and returns the
-// name of the result, in which these axes have size 1. of() returns nullopt if the value is not a
+// name of the result, in which these axes have size 1. It returns nullopt if the value is not a
 // linear function of a product's or convolution's result, or if a node outside this computation
 // reads an intermediate value. Constant factors must lie between 2^-16 and 2^16. The new nodes
 // multiply the summed operand by the constant factors, so that no intermediate value is larger than

@@ -2,9 +2,8 @@
 // The rewrite rules (rewrites.h). Each function in this header is one rule and has its own .cpp
 // file.
 //
-// Contract: a rule changes the graph in one place, or not at all. A rule that changed the graph
-// returns one sentence that says what it changed, with the sizes in the task file. A rule that did
-// not change the graph returns nullopt.
+// Contract: a rule changes the graph in one place, or not at all. It returns one sentence that says
+// what it changed, with the sizes in the task file, or nullopt if it changed nothing.
 //
 // Example: while (auto effect = sum_of_product(edit)) effects.push_back(*effect);
 #pragma once

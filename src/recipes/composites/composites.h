@@ -2,11 +2,11 @@
 // Replaces composite operators by simpler nodes. An operator is composite if simpler operators can
 // compute its result: operators of PyTorch, or operators that only cutegen has (graph/decompose.h).
 //
-// Contract: expand_composites() replaces each node with a composite operator by simpler nodes with
-// the same values under the same names. cutegen calls it before it looks for matrix products,
-// windows (convolutions and pooling) and scans, because composite operators may expand to these.
-// expand_composites() does not change a node whose use of an operator it does not cover; for this
-// node, a later step returns an error that names the operator.
+// Contract: expand_composites() replaces each composite node by simpler nodes with the same values
+// under the same names. cutegen calls it before it looks for matrix products, windows (convolutions
+// and pooling) and scans, because composite operators may expand to these. If it does not cover a
+// node's use of an operator, it leaves the node unchanged, and a later step returns an error that
+// names the operator.
 //
 // Example: aten.dot.default(x, y) -> sum(x * y)
 #pragma once

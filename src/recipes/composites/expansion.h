@@ -3,9 +3,9 @@
 // append nodes.
 //
 // Contract: an Expansion reads the arguments of `node` and appends nodes to the graph. A function
-// that appends a node returns the name of the node's value. A Rule returns true if it replaced the
-// node. A Rule that returns false must not have appended any nodes. A Rule that replaces a node
-// must write every output of the node that other nodes read.
+// that appends a node returns the name of its value. A Rule returns true if it replaced the node,
+// and must then have written every output that other nodes read. A Rule that returns false must not
+// have appended any nodes.
 //
 // Example: e.write("sum", "aten.sum.default", {tensor_ref(e.input(0)->name)}, {}, e.result().name);
 #pragma once

@@ -43,7 +43,7 @@ struct Recurrence {
   std::string first, first_cell;  // names of initial states; empty if the states are zero
   CellKind kind = CellKind::lstm;
   bool batch_first = false;  // the order of axes is batch, steps, states
-  int64_t cell = 0;          // index of the layer's first direction in `first`
+  int64_t cell = 0;          // where the layer's states begin in `first`, along axis 0
   // The sizes of the axes, as plan expressions.
   std::string steps = {}, batch = {}, states = {};
   int64_t gates() const { return kind == CellKind::lstm ? 4 : kind == CellKind::gru ? 3 : 1; }

@@ -2,8 +2,8 @@
 // The attention recipe: one kernel on Hopper that computes scores, softmax and weighted sum.
 //
 // Contract: attention_part() fills the template kernels/attention/fused.cu for one stage of a
-// program. The head sizes (of q, k and v) are compile-time constants of the kernel. All sizes but
-// the head sizes are kernel arguments.
+// program. The head sizes (of q, k and v) are compile-time constants of the kernel; all other sizes
+// are kernel arguments.
 //
 // Example: attention_part(task, attention, attention_safe(attention), label)
 #pragma once

@@ -2,12 +2,12 @@
 // The elementwise recipe: one kernel for any graph of pointwise operators, which reads and writes
 // each element once.
 //
-// Contract: the recipe applies to a loop nest (nest/fused.h) without reductions. The recipe uses a
-// flat kernel (one-dimensional indices) if every operand has the layout of the output or is one
-// element. If some operand is broadcast, transposed or sliced, the recipe uses a strided kernel.
-// The recipe's parameters are threads, vector, items, for flat kernels waves, and for some strided
-// kernels shared. If waves is 0, the grid has one CTA for each tile. If waves is above 0, the
-// kernel is a grid-stride loop with `waves` CTAs per SM.
+// Contract: the recipe applies to a loop nest (nest/fused.h) without reductions. It uses a flat
+// kernel (one-dimensional indices) if every operand has the layout of the output or is one element,
+// and a strided kernel if some operand is broadcast, transposed or sliced. Its parameters are
+// threads, vector, items, for flat kernels waves, and for some strided kernels shared. If waves is
+// 0, the grid has one CTA for each tile; otherwise, the kernel is a grid-stride loop with `waves`
+// CTAs per SM.
 //
 // Example: elementwise_part(task, fused, {{"threads", 256}, {"vector", 4}, {"items", 2}}, label)
 #pragma once

@@ -2,20 +2,18 @@
 // Passes: writes the body of a reduction kernel, pass by pass over the reduced axis.
 //
 // Contract: a reduction has depth d if it depends on a chain of d - 1 other reductions. Reductions
-// of the same depth share a pass. After the passes with reductions, a last pass computes the
-// results that vary along the reduced axis. The first thread of each row writes the results that do
-// not vary along the reduced axis. If `online` is set, one pass computes two reductions although
-// one of them depends on the other (Joint).
+// of the same depth share a pass. If `online` is set, one pass computes two reductions although one
+// of them depends on the other (Joint). A last pass computes the results that vary along the
+// reduced axis; the first thread of each row writes the others.
 //
 // text() returns one kernel with all passes. If `split` is set, several CTAs share a row, and each
-// pass is a kernel of its own. partial(d) returns the kernel of pass d: each CTA writes its
-// accumulators to scratch memory, and later kernels merge the accumulators in a fixed order.
-// finish() returns the last kernel.
+// pass is a kernel of its own: partial(d) returns the kernel of pass d, in which each CTA writes
+// its accumulators to scratch memory. Later kernels merge them in a fixed order. finish() returns
+// the last kernel.
 //
 // If `resident` is set, one CTA or cluster processes a row and keeps operands that differ between
-// rows in shared memory. The first pass may overwrite elements in registers or shared memory with
-// values that it computed from these elements, so that later passes read the computed values
-// (kept_values.h).
+// rows in shared memory. The first pass may replace elements in registers or shared memory by
+// values that it computed from them, so that later passes read these values (kept_values.h).
 //
 // Example: Passes(fused, code, {.column = false, .cached = true}).text()
 #pragma once

@@ -2,12 +2,11 @@
 // The scan recipe: cumulative sums, products, maxima and minima, with pointwise operators before
 // and after them.
 //
-// Contract: the recipe applies to a loop nest (nest/fused.h) with scans. The scan kernel reads and
+// Contract: the recipe applies to a loop nest (nest/fused.h) with scans. The kernel reads and
 // writes each element once. If the scanned axis is innermost, a CTA or a warp processes a row tile
-// by tile (cutegen/scan.cuh). If the scanned axis is not innermost, several threads share each
-// column, and a CTA processes neighbouring columns. If the parameter `parts` is above 1, several
-// CTAs share a row, and an additional first kernel computes the total of each CTA's part of a row,
-// so that the program reads the elements twice.
+// by tile (cutegen/scan.cuh). Otherwise, a CTA processes neighbouring columns, and several threads
+// share each of them. If the parameter `parts` is above 1, several CTAs share a row. A first kernel
+// then computes the total of each CTA's part, so the program reads the elements twice.
 //
 // Example: scan_part(task, fused, scan_safe(fused), label)
 #pragma once

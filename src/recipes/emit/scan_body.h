@@ -2,12 +2,12 @@
 // ScanBody: writes the loop of a scan kernel over the tiles of a row. Only the scan recipe includes
 // this header.
 //
-// Contract: text() returns the loop. The kernel around the loop must declare `along`, `across`,
-// `steps`, `first`, `last`, `read`, `live`, and either `row` and `lane` or `column` and `team`. If
-// text()'s argument `last` is false, the loop only computes the totals of a CTA's part of the row.
-// inputs() and outputs() return the names of the operands' tensors. For each value of a column
-// kernel that does not vary along the scanned axis, the caller must pass the text that loads the
-// value to load_by() before it calls text().
+// Contract: text() returns the loop. The kernel around it must declare `along`, `across`, `steps`,
+// `first`, `last`, `read`, `live`, and either `row` and `lane` or `column` and `team`. If text()'s
+// argument `last` is false, the loop only computes the totals of a CTA's part of the row. inputs()
+// and outputs() return the names of the operands' tensors. In a column kernel, some values do not
+// vary along the scanned axis; the caller must pass the text that loads each of them to load_by()
+// before it calls text().
 //
 // Example: ScanBody b(fused, params, nest, code); b.text(true);
 #pragma once

@@ -3,8 +3,8 @@
 //
 // Contract: fuse_attention() replaces the nodes of each attention by one node cutegen.attention(q,
 // k, v, mask) if q, k and v have the same 16-bit dtype, no other node reads an intermediate value,
-// and the scale is positive. fuse_attention() does not change other nodes. read_attention() returns
-// the operands and options of a cutegen.attention node.
+// and the scale is positive. It does not change other nodes. read_attention() returns the operands
+// and options of a cutegen.attention node.
 //
 // Example: softmax(q @ k.mT * 0.125, -1) @ v -> cutegen.attention(q, k, v, null)
 #pragma once

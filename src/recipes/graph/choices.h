@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Choices: the operators topk, sort and argsort, which order the elements of each row.
 //
-// Contract: find_choice() returns nullopt for operators that are not choices, and an error for a
-// use that no recipe covers. topk and sort return values and their positions in the row; argsort
-// returns only positions. Equal values keep the order of their positions. As in PyTorch, NaN counts
-// as the largest value. `count` is the number of elements that topk returns, or 0 for sort and
-// argsort.
+// Contract: find_choice() returns nullopt for other operators, and an error for a use that no
+// recipe covers. topk and sort return values and their positions in the row; argsort returns only
+// positions. Equal values keep the order of their positions. As in PyTorch, NaN counts as the
+// largest value. `count` is the number of elements that topk returns, or 0 for sort and argsort.
 //
 // Example: topk(x, 6, -1) with x [4096, 64] -> {"x", count 6, largest true}
 #pragma once

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of axes in which a transposition reads its input.
 //
-// Contract: integer() reads an axis of a tensor with `rank` axes. A negative axis counts from the
-// end. integer() returns nullopt if the tensor has no such axis. permutation() returns an empty
-// list for operators that do not transpose. moves_ones_only() returns whether a transposition moves
-// only axes of size 1.
+// Contract: integer() reads an axis of a tensor with `rank` axes, and returns nullopt if there is
+// no such axis. A negative axis counts from the end. permutation() returns an empty list for
+// operators that do not transpose. moves_ones_only() returns whether a transposition moves only
+// axes of size 1.
 //
 // Example: permutation(node, "t", 2) is {1, 0}
 #pragma once

@@ -4,9 +4,9 @@
 // Contract: lower_products() returns a graph with the same results in which every product is mm,
 // bmm or mv. addmm, baddbmm and similar operators become a product and pointwise operators. A
 // product with a diagonal matrix becomes a multiplication of rows or columns by the diagonal's
-// elements. triu and tril become where() with a mask. The mask that replaces triu or tril is a
-// placeholder node of the graph, but not a tensor of the task. as_reduction() turns a product with
-// one row or one column into mul and sum.
+// elements. triu and tril become where() with a mask, which is a placeholder node of the graph, but
+// not a tensor of the task. as_reduction() turns a product with one row or one column into mul and
+// sum.
 //
 // Example: addmm(bias, x, w) -> add(mm(x, w), bias)
 #pragma once

@@ -2,10 +2,9 @@
 // Moves constant scales from the factors of matrix products to their results.
 //
 // Contract: hoist_scales() returns a graph with the same results in exact arithmetic. If only one
-// product reads a scaled factor, the new graph passes the unscaled tensor to the product and scales
-// the product's result instead, so that the product's kernel can read the tensor directly.
-// Therefore, intermediate values between the product and the scale differ from the values in
-// `graph`.
+// product reads a scaled factor, the product gets the unscaled tensor, which its kernel can read
+// directly, and the scale moves to the product's result. Intermediate values between product and
+// scale therefore differ from those in `graph`.
 //
 // Example: bmm(view(mul(q, 0.5)), k) -> mul(bmm(view(q), k), 0.5)
 #pragma once

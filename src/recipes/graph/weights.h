@@ -5,9 +5,8 @@
 // Contract: packed_weights() recognises (w - zero) * scale, with casts and reshapes between the
 // steps. w is a tensor of int8, uint8 or 8-bit floats, or of bytes that hold two numbers of 4 bits
 // each (`torch.stack([w & 15, w >> 4], -1)`). The scale is a tensor with one value for all weights,
-// one for each row, or one for each block of rows and of the depth (the axis that the product sums
-// over). The zero is a constant or, like the scale, a tensor with one value for all weights, for
-// each row or for each block.
+// for each row, or for each block of rows and of the depth (the axis that the product sums over).
+// The zero is a constant or such a tensor.
 //
 // Example: w.to(x.dtype) * s[:, None] -> tensor w, scales in blocks of 1 row and the whole depth
 #pragma once

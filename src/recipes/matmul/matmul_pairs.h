@@ -34,12 +34,13 @@ Label pairs_label(const Label& label);
 Json without_pairs(const Contraction& c, Json params, const Label& label);
 
 ProgramPart split_part(const Task& task, const Contraction& c, const Label& label);
-// Adds the symbols, buffers and tensor maps of the pairs. The part already has the sizes.
+// Adds the symbols, buffers and tensor maps of the pairs to a part that already has the symbols of
+// the sizes.
 void add_pairs(const Contraction& c, const Label& label, ProgramPart& part);
 std::string pairs_type(const Contraction& c);
 // Fills the placeholders of kernels/matmul/persistent.cu.
 void pairs_text(const Contraction& c, const Json& params, std::map<std::string, std::string>& t);
-// Writes the test of control[0] at the begin of a product, if the program has two.
+// Writes the test of control[0] at the beginning of a product, if the program has two products.
 std::string gate_text(const Json& params, bool pairs);
 
 }  // namespace cutegen::recipes

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels for products with few rows, which stream their second factor (cutegen/gemm_stream.cuh):
-// each element of this factor goes from global memory to registers, and the kernel uses it once.
-// The second factor has 16-bit weights, or packed weights of 8 or 4 bits.
+// each element goes from global memory to registers, and the kernel uses it once. The factor has
+// 16-bit weights, or packed weights of 8 or 4 bits.
 //
-// Contract: streams() returns whether a streaming kernel can compute a product. Only streaming
-// kernels can compute a product that reads packed weights. with_stream_shape() sets tile_k, threads
-// and stages, which follow from the other parameters.
+// Contract: streams() returns whether a streaming kernel can compute a product; no other kernel
+// reads packed weights. with_stream_shape() sets tile_k, threads and stages, which follow from the
+// other parameters.
 //
 // Example: if (streams(c)) params = with_stream_shape(c, params);
 #pragma once

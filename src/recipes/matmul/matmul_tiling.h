@@ -2,9 +2,9 @@
 // Chooses how a kernel computes a product: the engine (the instructions that multiply), the size of
 // a tile, and the number of CTAs that share the depth of a tile.
 //
-// Contract: best_tiling() chooses the tiling with the shortest time in a cost model of an H200. The
-// cost model uses measured speeds (docs/measurements/simt_products.md, wgmma_products.md). A search
-// starts with the tiling of best_tiling() and tries neighbouring parameters.
+// Contract: best_tiling() chooses the tiling with the shortest time in a cost model of an H200,
+// which uses measured speeds (docs/measurements/simt_products.md, wgmma_products.md). A search
+// starts with this tiling and tries neighbouring parameters.
 //
 // Example: const Tiling best = best_tiling(c); params["tile_m"] = best.tile_m;
 #pragma once

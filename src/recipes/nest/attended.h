@@ -2,10 +2,10 @@
 // Attention stages: a stage of a program that computes softmax(scale * q k^T + mask) v over the
 // last axes of tensors, with one kernel.
 //
-// Contract: attention_stage() takes a node cutegen.attention (graph/attention.h). The node's
-// operands must be views of the task's tensors, or of values that earlier stages store in scratch
-// memory. If an operand is another value, the result is an error, and `cut` names the operand that
-// an earlier stage would have to store. An attention stage writes one contiguous tensor.
+// Contract: attention_stage() takes a node cutegen.attention (graph/attention.h), whose operands
+// must be views of the task's tensors, or of values that earlier stages store in scratch memory.
+// Otherwise, the result is an error, and `cut` names the operand that an earlier stage would have
+// to store. An attention stage writes one contiguous tensor.
 //
 // Example: scaled_dot_product_attention(q, k, v) -> q, k, v and out with their strides
 #pragma once

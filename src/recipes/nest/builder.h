@@ -4,11 +4,10 @@
 //
 // Contract: value() returns the instruction that computes a value at one position of the loop nest.
 // For each axis of the value, a `View` gives the corresponding axis of the loop nest, or -1 if the
-// value does not vary along the axis. For a reshaped value, the View also has the shape of the
-// whole contiguous value. Two calls of value() with the same name and View return the same
-// instruction. If one loop nest cannot compute the value, value() returns an error. After an error,
-// cut() names the intermediate value that an earlier stage of the program would have to store, or
-// is empty if storing a value would not help.
+// value does not vary along the axis. For a reshaped value, it also has the shape of the whole
+// contiguous value. Two calls with the same name and View return the same instruction. If one loop
+// nest cannot compute the value, value() returns an error. cut() then names the intermediate value
+// that an earlier stage of the program would have to store, or is empty if that would not help.
 //
 // Example: builder.value("relu", {{0, 1}, {}})
 #pragma once

@@ -2,10 +2,10 @@
 // Channel values: values in the epilogue of a convolution that depend only on the channel.
 //
 // Contract: channel_values() returns the instructions of float values that a kernel can compute
-// once per channel and tile instead of once per result. The operands of a channel value are vectors
-// along the channels (axis 1), single elements and constants. If a channel value is only an operand
-// of another channel value, the list does not contain it. channel_values() returns an empty list
-// instead of a list with more than `kMostChannelValues` entries.
+// once per channel and tile instead of once per result. Their operands are vectors along the
+// channels (axis 1), single elements and constants. A channel value that is only an operand of
+// another one is not in the list. With more than `kMostChannelValues` entries, the list is empty
+// instead.
 //
 // Example: (conv - mean) * (rsqrt(variance + eps) * weight) + bias
 //   -> mean, rsqrt(variance + eps) * weight, bias

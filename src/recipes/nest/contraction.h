@@ -4,12 +4,12 @@
 //
 // Contract: contract() takes a region (the part of a graph that becomes one stage) whose graph
 // lower_products() has returned. The product's factors must be views of the task's tensors, or of
-// values that earlier stages store in scratch memory. `loads` has the operands of both factors, and
-// its axes are the batches, m, n and k. `finish` is the work from the product to the region's
-// outputs: a loop nest over the outputs' axes, in which an instruction (a leaf) reads the product's
-// result. contract() groups the loops of `finish` by the product's axes. If the first output is
-// contiguous along an axis, this axis is n. After an error, `cut` names the value that an earlier
-// stage would have to store, or is empty if storing a value would not help.
+// values that earlier stages store in scratch memory. `loads` has the operands of both factors; its
+// axes are the batches, m, n and k. `finish` is the work from the product to the region's outputs:
+// a loop nest over the outputs' axes, in which an instruction (a leaf) reads the product's result,
+// with its loops grouped by the product's axes. If the first output is contiguous along an axis,
+// this axis is n. After an error, `cut` names the value that an earlier stage would have to store,
+// or is empty if that would not help.
 //
 // Example: relu(x @ w.T + bias): a = x, b = w (both contiguous along k), finish: relu(product +
 // bias)

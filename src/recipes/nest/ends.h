@@ -2,9 +2,9 @@
 // Ends: values that the kernel of a product can store instead of the product's result.
 //
 // Contract: pointwise operators and views compute an end from the product's result. Every path from
-// the product's result to the values in `wanted` leads through each end, so that no other node
-// needs the product's result. In the list that ends_of() returns, the end furthest from the product
-// is first, and the product's result is last.
+// this result to the values in `wanted` leads through each end, so that no other node needs the
+// result itself. ends_of() lists the end furthest from the product first, and the product's result
+// last.
 //
 // Example: softmax(relu(product + bias)): relu, product + bias, product
 #pragma once

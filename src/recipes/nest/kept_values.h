@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which values the first pass of a reduction kernel stores in place of elements that the
-// pass has read, so that later passes need not compute these values again.
+// Decides which values the first pass of a reduction kernel stores in place of elements that it has
+// read, so that later passes need not compute these values again.
 //
 // Contract: kept_values() maps instructions to operands: the value of an instruction overwrites the
-// elements of the operand. The values that kept_values() chooses do not depend on any reduction,
-// and later passes do not need the operands' original elements. The map is empty if kept_values()
-// finds no values to keep, or if `room` has too few operands for the values.
+// elements of the operand. The values do not depend on any reduction, and later passes do not need
+// the operands' original elements. The map is empty if there are no values to keep, or if `room`
+// has too few operands for them.
 //
 // Example: group_norm(gelu(x)) -> {gelu: x}, because the variance and the result both read gelu(x)
 #pragma once

@@ -2,11 +2,11 @@
 // Nest: the loops of a kernel. One loop replaces several neighbouring axes if every operand has a
 // single stride along these axes.
 //
-// Contract: Nest::kept lists the loops over axes that the results have, and Nest::reduced lists the
-// loops over reduced axes; the outermost loop comes first in each list. `size` is a loop's size at
-// the official shape (the shape in the task file), and `extent` is this size as a plan expression.
-// stride() returns how an operand's address changes from one iteration of a loop to the next: not
-// at all, to the neighbouring element, or by a number of elements that a plan expression gives.
+// Contract: Nest::kept lists the loops over axes that the results have, and Nest::reduced those
+// over reduced axes, both with the outermost loop first. `size` is a loop's size at the official
+// shape (the shape in the task file), and `extent` the same as a plan expression. stride() returns
+// how an operand's address changes from one iteration of a loop to the next: not at all, to the
+// neighbouring element, or by a number of elements that a plan expression gives.
 //
 // Example: relu on [A, B, C] has one loop; x + bias[B, 1] on it has three.
 #pragma once

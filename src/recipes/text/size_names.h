@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names the sizes of values in scratch memory, so that a plan's expressions stay short.
 //
-// Contract: the size of a value in scratch is an expression of the sizes of its operands.
-// Therefore, the expressions of a deep network's sizes grow with every stage. name_sizes() makes
-// each long expression a symbol of the plan and replaces the expression by the symbol in all other
-// expressions. The values of the sizes do not change.
+// Contract: the size of a value in scratch is an expression of the sizes of its operands, so in a
+// deep network, these expressions grow with every stage. name_sizes() makes each long expression a
+// symbol of the plan, which replaces it in all other expressions. The values of the sizes do not
+// change.
 //
 // Example: a value y in scratch has the size ((dim(x,2)-3)/2+1). This expression becomes the symbol
 // "y_size0", and the size of the next stage's value becomes ((y_size0-3)/2+1).
