@@ -37,6 +37,9 @@ struct CheckedRun {
   const ExcerptMemory& memory;
   const Coverage& coverage;
   bool compared_whole = false;  // the correctness check ran the official shape
+  // Returns the report of a run in which scratch contains ordinary numbers at first, or nullptr if
+  // every block that writes scratch ran.
+  std::function<const device::RunReport*()> with_ordinary_scratch = [] { return nullptr; };
 };
 SampledCheck check_sampled_run(const CheckedRun& run);
 

@@ -247,6 +247,21 @@ Result<TimingOutcome> time_official(const Evaluation& e, const TimingQuestion& a
       return out_of_budget(report, *official->shape, asked);
   }
   if (report.kernels.empty()) return skipped("no modelled time: the plan launches no kernel");
+  // Later launches read the pattern, which is NaN, where skipped blocks of an earlier launch did
+  // not write. A kernel may need much longer for NaN, for example if it repeats a product.
+  std::optional<device::RunReport> ordinary;
+  const auto with_ordinary_scratch = [&]() -> const device::RunReport* {
+    if (ordinary) return &*ordinary;
+    if (!skips_blocks_before_the_last(report.kernels) || !memory.make_scratch_ordinary())
+      return nullptr;
+    memory.restore();
+    auto again = run_sample(e, request, memory);
+    if (!again || again->kind != RunnerOutcome::Kind::reported ||
+        again->report.status != device::RunReport::Status::ok)
+      return nullptr;
+    ordinary = std::move(again->report);
+    return &*ordinary;
+  };
   SampledCheck check;
   if (asked.coverage)
     check = check_sampled_run({.task = e.task,
@@ -256,21 +271,14 @@ Result<TimingOutcome> time_official(const Evaluation& e, const TimingQuestion& a
                                .report = report,
                                .memory = memory,
                                .coverage = *asked.coverage,
-                               .compared_whole = compared});
+                               .compared_whole = compared,
+                               .with_ordinary_scratch = with_ordinary_scratch});
   if (check.by_sample && !asked.many_blocks) {
     TimingQuestion again = asked;
     again.many_blocks = true;
     return time_official(e, again);
   }
-  // Later launches read the pattern, which is NaN, where skipped blocks of an earlier launch did
-  // not write. A kernel may need much longer for NaN, for example if it repeats a product.
-  if (skips_blocks_before_the_last(report.kernels) && memory.make_scratch_ordinary()) {
-    memory.restore();
-    CG_TRY(RunnerOutcome ordinary, run_sample(e, request, memory));
-    if (ordinary.kind == RunnerOutcome::Kind::reported &&
-        ordinary.report.status == device::RunReport::Status::ok)
-      report.kernels = std::move(ordinary.report.kernels);
-  }
+  if (with_ordinary_scratch()) report.kernels = std::move(ordinary->kernels);
   if (asked.lines)
     for (KernelProfile& k : report.kernels) explain(k, source_of(k.kernel, e.prepared, *official));
   TimingOutcome out = summed(floor_of(e.services.gpu, e.task, *official->shape), std::move(report),
