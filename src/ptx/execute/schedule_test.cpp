@@ -369,7 +369,7 @@ TEST_F(Reach, AStoreThatNoSampledCtaExecutesCounts) {
 TEST_F(Reach, AFewCtasMayWriteAPartAlone) {
   // The first 16 CTAs write elements of all parts, and the others write the first half.
   const BufferTraffic t = reach(
-      "mad.lo.u32 %r4, %r9, %ntid.x, %r0; mul.lo.u32 %r6, %r4, 312; shr.u32 %r7, %r4, 1;\n"
+      "mad.lo.u32 %r4, %r9, %ntid.x, %r0; mul.lo.u32 %r6, %r4, 313; shr.u32 %r7, %r4, 1;\n"
       "setp.lt.u32 %p1, %r9, 16; selp.b32 %r5, %r6, %r7, %p1;");
   EXPECT_TRUE(t.reach_known);
   EXPECT_EQ(t.unreached, 0);
