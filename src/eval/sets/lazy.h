@@ -11,7 +11,8 @@
 // lower precision that exactly equals the truth (the result in float64) does not count, because the
 // result needs no more precision. If a solution passes on all sets and reads fewer tensors than the
 // graph, count_reads() lowers the floor (the least possible time), because a correct program need
-// not read more than this solution.
+// not read more than this solution. Admission::precision_tells is false only if a solution of lower
+// precision passes on all sets.
 //
 // Example: Admission a = admit(task, sets, replayed); if (!a.admitted) warn(a.remark);
 #pragma once
@@ -36,6 +37,7 @@ struct LazyAnswer {
   // The tensors that a program must read to compute the solution; nullopt if unknown.
   std::optional<std::vector<std::string>> reads = std::nullopt;
   std::string state = {};  // the mutated tensor that the solution leaves unchanged, if any
+  bool coarser = false;    // the truth in a lower precision than the outputs need
 };
 
 std::vector<LazyAnswer> lazy_answers(const Task& task);
