@@ -35,6 +35,10 @@ NAMES = {"gt", "lt", "ge", "le", "sort", "topk", "argmax", "argmin", "max", "min
          "trunc"}  # for facts.py
 COMPARISONS = set(overloads(*(f"{name}.{kind}" for name in ("gt", "lt", "ge", "le") for kind in ("Tensor", "Scalar"))))
 STEPS = set(overloads("round", "floor", "ceil", "trunc"))
+LEVELS = {"threshold", "hardshrink"}  # operators with a jump at a number
+EQUALITIES = {"gt", "lt", "ge", "le", "eq", "ne"}
+ROUNDED = {"round", "floor", "ceil", "trunc"}
+ON_INPUTS = LEVELS | EQUALITIES | ROUNDED  # operators whose decisions on inputs are certain
 SORTS = set(overloads("sort", "sort.stable", "topk"))
 LARGEST = {func: largest for name, largest in (("argmax", True), ("max.dim", True), ("argmin", False),
                                               ("min.dim", False)) for func in overloads(name)}
@@ -74,6 +78,47 @@ class Decisions(TorchDispatchMode):
 
     def follow(self, func: OpOverload, args: tuple[Any, ...], more: dict[str, Any]) -> Any:
         return func(*args, **more)
+
+
+class Certain(Decisions):
+    """Keeps decisions on inputs while the inputs move by a few roundings. The first run records the outcomes, and later
+    runs use them: a program gets the same inputs as the reference, so x > 0.5 has one correct outcome for x = 0.5."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: list[Tensor | None] | None = None
+        self.found: list[Tensor | None] = []
+        self.elements = 0
+
+    def start(self) -> None:
+        """Begins another run."""
+        if self.found and self.known is None:
+            self.known = self.found
+        self.found, self.computed = [], set()
+
+    def follow(self, func: OpOverload, args: tuple[Any, ...], more: dict[str, Any]) -> Any:
+        name = func.overloadpacket.__name__
+        tensors = [a for a in args[:2] if isinstance(a, Tensor)]
+        if name not in ON_INPUTS or not tensors or any(map(self.is_computed, args)) or \
+                not tensors[0].is_floating_point():
+            return func(*args, **more)
+        number = len(self.found)
+        if self.known is not None:
+            kept = self.known[number] if number < len(self.known) else None
+            self.found.append(kept)
+            return func(*args, **more) if kept is None else self.outcome(name, args, kept)
+        x = args[0]
+        kept = x > args[1] if name == "threshold" else x.abs() > (args[1] if len(args) > 1 else 0.5) \
+            if name == "hardshrink" else func(*args, **more)
+        self.elements += kept.numel()
+        self.found.append(kept.clone() if self.elements <= MOST_WATCHED else None)
+        return func(*args, **more)
+
+    @staticmethod
+    def outcome(name: str, args: tuple[Any, ...], kept: Tensor) -> Tensor:
+        if name not in LEVELS:
+            return kept.clone()
+        return torch.where(kept, args[0], args[2] if name == "threshold" else 0.0)
 
 
 class Watched(Decisions):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Domain = str | extremes.Extent
 
 SIGNED, HEAVY, OUTLIERS, SPECIAL, EXTREMES = "signed", "heavy", "outliers", "special", "extremes"
+HALVES, WHOLES = "*.5", "*.0"  # levels of values that the module rounds; not names of tensors
 RANGED = "ranged"  # for proposed tests only, whose requests have the ranges
 FAMILIES = ("made", SIGNED, HEAVY, OUTLIERS, SPECIAL, EXTREMES)
 ANY, POSITIVE, RANGE = "any", "positive", "range"
@@ -163,6 +164,44 @@ def outliers(made: Tensor, generator: Generator, peaks: bool) -> Tensor:
     peak = max(size, PEAK) * (1 + uniform((count,), generator))
     flat[where.clamp(max=flat.numel() - 1)] = peak.to(made.dtype)
     return values
+
+
+def plant_levels(made: dict[str, Tensor], changed: dict[str, Tensor], levels: dict[str, list[float | str]],
+                 state: dict[str, Tensor], generator: Generator) -> None:
+    """Plants what the module compares an input with: for x > 0.5 some elements of exactly 0.5, for x > y some equal
+    elements, and for round(x) some elements halfway between two integers."""
+    for name, known in levels.items():
+        t = changed.get(name)
+        if t is None or not t.is_floating_point() or float8.is_float8(t) or not t.dim() or t.numel() < FAR_AMONG or \
+                made[name].reshape(-1)[:4096].unique().numel() <= 2 or are_probabilities(made[name]):
+            continue
+        values = t.detach().clone().contiguous()
+        flat = values.view(-1)
+        low, high = float(made[name].min()), float(made[name].max())
+        for level in known:
+            where = below(flat.numel(), (max(1, flat.numel() // 64),), generator)
+            planted = level_values(level, flat, where, {**state, **changed}, t.shape, generator)
+            if planted is not None:
+                planted = planted.to(flat.dtype)
+                fits = (planted >= low) & (planted <= high)
+                flat[where[fits]] = planted[fits]
+        changed[name] = keep_promises(made[name], values)
+
+
+def level_values(level: float | str, flat: Tensor, where: Tensor, tensors: dict[str, Tensor], shape: Sequence[int],
+                 generator: Generator) -> Tensor | None:
+    """The values to plant, or None if the dtype has no such value."""
+    if isinstance(level, float):
+        value = torch.full_like(flat[where], level)
+        return value if bool((value.double() == level).all()) else None
+    if level in (HALVES, WHOLES):
+        whole = flat[where].round()
+        return whole + 0.5 if level == HALVES else whole
+    other = tensors.get(level)
+    if other is None or not other.is_floating_point() or other.numel() == 0:
+        return None
+    own = other.detach().reshape(-1)
+    return own[where] if other.shape == shape else own[below(own.numel(), where.shape, generator)]
 
 
 def places(width: int, count: int, generator: Generator) -> Tensor:

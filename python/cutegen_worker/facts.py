@@ -16,7 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .decisions import NAMES as DECISIONS
+from .decisions import EQUALITIES, LEVELS, NAMES as DECISIONS, ROUNDED
+from .draw import HALVES, WHOLES
 from .record import Call, Ref
 from .source import Source
 from .trace import Trace
@@ -42,6 +43,8 @@ PRODUCTS = {"prod", "cumprod", "linalg_det", "_linalg_det"}
 UNORDERED = {"topk", "sort", "argsort", "kthvalue", "median", "nanmedian", "mode", "msort"}
 MASKS = (torch.bool, torch.uint8)  # as an index, a mask stands for as many dimensions as it has
 MOST_KNOWN = 64
+COMPARE = EQUALITIES | LEVELS | ROUNDED | {"searchsorted", "bucketize"}
+MOST_LEVELS = 8
 SUMS = MULTIPLY | {"sum", "mean", "cumsum", "avg_pool1d", "avg_pool2d", "avg_pool3d"}
 # A rounding error in a large sum can decide the results of these.
 CHOOSE = {"exp", "exp2", "expm1", "_softmax", "_safe_softmax", "softmax", "_log_softmax", "log_softmax",
@@ -75,6 +78,9 @@ class Facts:
         self.most, self.tells_ties, self.casts = WIDEST, True, False
         self.sums = False  # whether a call has summed values
         self.decides = False  # whether a call compares or orders floating values
+        # What the module compares an input with: numbers, names of tensors, HALVES or WHOLES.
+        self.levels: dict[str, list[float | str]] = {}
+        values = {name: name for name, (_, t) in trace.tensors.items() if t.dtype.is_floating_point}
         roots = {name: {name} for name, (role, t) in trace.tensors.items()
                  if role == "input" and is_index(t.dtype)}
         # Tensors that do not grow with the inputs: parameters, buffers and their views.
@@ -84,6 +90,9 @@ class Facts:
             name = call.func.overloadpacket.__name__
             name = name if name.endswith("__") else name.removesuffix("_")
             self.look_at(call, name, fixed)
+            self.note_levels(call, name, values, fixed)
+            if name in SAME_VALUES and isinstance(call.args[0], Ref) and call.args[0].name in values:
+                values.update(dict.fromkeys(call.out_names, values[call.args[0].name]))
             if name in SAME_VALUES and isinstance(call.args[0], Ref) and call.args[0].name in fixed:
                 fixed.update(call.out_names)
             if name == "arange" and len(call.args) == 1 and type(call.args[0]) is int:
@@ -114,6 +123,26 @@ class Facts:
             self.casts = True
         if name in UNORDERED and call.kwargs.get("stable") is not True:
             self.tells_ties = False
+
+
+    def note_levels(self, call: Call, name: str, values: dict[str, str], fixed: set[str]) -> None:
+        """Notes what a call compares an input with. `values`: {result: the tensor whose values it has}."""
+        if name not in COMPARE or not call.args:
+            return
+        compared = [values.get(a.name) if isinstance(a, Ref) else a for a in call.args[:2]]
+        if name == "hardshrink" and len(compared) == 1:
+            compared.append(0.5)
+        if name == "searchsorted":
+            compared.reverse()
+        for own, other in (compared, compared[::-1]) if len(compared) == 2 else ((compared[0], None),):
+            if not isinstance(own, str) or own in fixed:
+                continue
+            level = HALVES if name == "round" else WHOLES if name in ROUNDED else other
+            if isinstance(level, (int, float, str)) and level != own:
+                known = self.levels.setdefault(own, [])
+                level = level if isinstance(level, str) else float(level)
+                if level not in known and len(known) < MOST_LEVELS:
+                    known.append(level)
 
 
 def is_index(dtype: torch.dtype) -> bool:

@@ -80,6 +80,7 @@ class Reference:
         self.as_made = False  # the family did not change the task file's inputs
         self.casts = casts  # the module names floating dtypes: keep_double.py
         self.integers = False  # float64 runs also widen casts of integers
+        self.certain: decisions.Certain | None = None  # keeps decisions on inputs
 
     def run(self, change: Change, default: torch.dtype = torch.float32) -> list[Tensor]:
         """Runs a copy with change(name, tensor) applied to its floating tensors. Returns the outputs, then the final
@@ -111,8 +112,10 @@ class Reference:
             replace_state(model, changed)
             args, kwargs = self.inputs.map(fresh)
             seed_all(self.seed)
+            if self.certain is not None:
+                self.certain.start()
             with default_dtype(default), keeping_double(double and self.casts, self.integers) as kept, \
-                    blame(self.file, "forward()", SIZES):
+                    blame(self.file, "forward()", SIZES), self.certain or contextlib.nullcontext():
                 out = model(*args, **kwargs)
             names = self.request.get("mutated", ())
             final = {**state_of(model, given), **given} if names else {}
@@ -265,10 +268,22 @@ def shifts(mode: str, generator: Generator) -> Iterator[tuple[orders.Shifted, fl
         yield orders.Shifted(generator, size * ULP[mode], 2 / ULP[mode]), far
 
 
-def sensitivity(reference: Reference, truth: list[Tensor], permitted: Permitted, generator: Generator,
-                worst: Sequence[Tensor | None]) -> None:
-    """Writes each output's largest change for one rounding of its inputs into `worst` (initially zeros; None for
-    outputs that are not floating)."""
+@contextlib.contextmanager
+def deciding_as_before(reference: Reference) -> Iterator[None]:
+    """Runs in this context decide about inputs as the reference does, although they move the inputs."""
+    if not facts_of(reference.request).levels:
+        yield
+        return
+    reference.certain = decisions.Certain()
+    try:
+        reference.run(lambda _, t: t.double(), torch.float64)
+        yield
+    finally:
+        reference.certain = None
+
+
+def by_inputs(reference: Reference, truth: list[Tensor], permitted: Permitted, generator: Generator,
+              worst: Sequence[Tensor | None]) -> None:
     of = [permitted.of(k) for k in range(len(truth))]
     for mode in dict.fromkeys(of):
         for change, roundings in moves(mode, generator, itertools.count()):
@@ -277,6 +292,15 @@ def sensitivity(reference: Reference, truth: list[Tensor], permitted: Permitted,
                 if into is not None and of[k] == mode:
                     keep_larger(into.view(-1), moved.reshape(-1), truth[k].reshape(-1),
                                 roundings)
+
+
+def sensitivity(reference: Reference, truth: list[Tensor], permitted: Permitted, generator: Generator,
+                worst: Sequence[Tensor | None]) -> None:
+    """Writes each output's largest change for one rounding of its inputs into `worst` (initially zeros; None for
+    outputs that are not floating)."""
+    with deciding_as_before(reference):
+        by_inputs(reference, truth, permitted, generator, worst)
+    of = [permitted.of(k) for k in range(len(truth))]
     with orders.RoundedAnew(generator) as anew:
         again = reference.run(lambda _, t: t.double(), torch.float64)
     for k, t in enumerate(again):
@@ -520,6 +544,8 @@ def prepare(source: Source, request: Json, seed: int, domain: draw.Domain,
         changed = {n: draw.ranged(t, wanted[n], generator) if n in wanted else t for n, t in made.items()}
     else:
         changed = {n: draw.input_values(t, family, generator, domain, nan, peaks=peaks) for n, t in made.items()}
+        if family == draw.OUTLIERS:
+            draw.plant_levels(made, changed, facts_of(request).levels, state, generator)
     as_made = family != "made" and all(changed[n] is t for n, t in made.items())
     for name, limit in facts_of(request).limits.items():
         changed[name] = limit.keep(changed[name])

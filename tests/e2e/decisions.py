@@ -148,6 +148,35 @@ for name, (source, result, dtype) in cases.items():
 '''
 
 
+# An input that equals what the module compares it with, or lies halfway between two integers, has one correct result.
+LEVELS = COMMON + '''
+def judged(inputs, forward, right, other, names="x"):
+    source = MODULE.format(names=names, inputs=inputs, forward="return " + forward)
+    source = source.replace("from torch import nn", "from torch import nn\\nfrom torch.nn import functional as F")
+    honest = caught = 0
+    for seed in range(3):
+        found = drawn(source, "outliers", seed)
+        given = [found[name, "value"] for name in names.split(", ")]
+        honest += wrong(found, right(*given))
+        caught += wrong(found, other(*given)) > 0
+    print(honest, caught)
+
+
+F = torch.nn.functional
+where = torch.where
+judged("torch.randn(99, 70)", "F.threshold(x, 0.25, 3.0)", lambda x: where(x > 0.25, x, 3.0),
+       lambda x: where(x >= 0.25, x, 3.0))
+judged("torch.randn(99, 70)", "F.hardshrink(x)", lambda x: where(x.abs() > 0.5, x, 0.0),
+       lambda x: where(x.abs() >= 0.5, x, 0.0))
+judged("torch.randn(99, 70), torch.randn(99, 70)", "torch.where(x > y, x, -y)", lambda x, y: where(x > y, x, -y),
+       lambda x, y: where(x >= y, x, -y), "x, y")
+judged("torch.randn(99, 70)", "torch.round(x)", torch.round, lambda x: torch.floor(x + 0.5))
+judged("torch.randn(99, 70)", "torch.floor(x)", torch.floor, lambda x: torch.ceil(x) - 1)
+judged("torch.randn(99, 70)", "torch.where(x > 0.5, x * x, x)", lambda x: where(x > 0.5, x * x, x),
+       lambda x: where(x >= 0.5, x * x, x))
+'''
+
+
 class Decisions(unittest.TestCase):
     def result(self, program: str) -> str:
         python = harness.ROOT / ".venv/bin/python"
@@ -166,6 +195,9 @@ class Decisions(unittest.TestCase):
         self.assertEqual((counts, honest), (0, 0))
         self.assertEqual(coarse, 6)
         self.assertGreater(shifted, 3)
+
+    def test_an_input_at_its_limit_has_one_correct_result(self) -> None:
+        self.assertEqual(self.result(LEVELS).splitlines(), ["0 3"] * 6)
 
     def test_a_decision_is_uncertain_only_if_rounding_can_turn_it(self) -> None:
         self.assertEqual(self.result(OTHERS).splitlines(), [

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include "base/hash.h"
@@ -12,6 +13,7 @@
 #include "core/weighted.h"
 #include "eval/diagnosis/feedback.h"
 #include "eval/judge/ladder.h"
+#include "eval/judge/time_shapes.h"
 #include "eval/rungs/correctness.h"
 #include "eval/rungs/derive_shapes.h"
 #include "eval/rungs/gpu_correctness.h"
@@ -143,21 +145,30 @@ class ForeignJudge {
         !services_.official->missing().empty())
       return {};
     progress_("timing control calls");
-    auto controls = controls_now();
-    CG_CHECK(ctx_.check("timing control calls"));
-    if (controls)
-      controls_ = std::move(*controls);
-    else
-      no_controls_ = controls.error().text();
+    auto clean = openers_.answer();
+    for (const ShapeCase* shape : timed_shapes(task_)) {
+      auto controls = clean ? controls_at(*shape, **clean) : fail(clean.error());
+      CG_CHECK(ctx_.check("timing control calls"));
+      if (controls)
+        controls_[shape] = std::move(*controls);
+      else
+        no_controls_[shape] = controls.error().text();
+    }
     return {};
   }
 
-  Result<std::vector<double>> controls_now() {
-    CG_TRY(auto clean, openers_.answer());
-    CG_TRY(torch::ForeignReply told, clean->load(ctx_, task_, control_file(task_)));
+  Result<std::vector<double>> controls_at(const ShapeCase& shape, torch::ForeignWorker& clean) {
+    CG_TRY(torch::ForeignReply told, clean.load(ctx_, task_, control_file(task_, shape)));
     if (!told.ok()) return world_error("the control process: " + end_of(told, {}).headline);
-    ForeignOfficial official(ctx_, services_, task_, *clean, place());
-    return control_calls(ctx_, services_, official);
+    ForeignCalls calls(ctx_, services_, task_, clean, place(shape));
+    return control_calls(ctx_, services_, calls);
+  }
+
+  // Ends the solution's process and its child processes first.
+  Result<std::vector<double>> controls_again(const ShapeCase& shape) {
+    worker_.reset();
+    CG_TRY(auto clean, openers_.answer());
+    return controls_at(shape, *clean);
   }
 
   Result<RungEnd> load_again() {
@@ -171,16 +182,16 @@ class ForeignJudge {
     if (services_.official) services_.official->pause();
     std::vector<const ShapeCase*> shapes = test_shapes(task_);
     std::stable_partition(shapes.begin(), shapes.end(), [](const ShapeCase* s) {
-      return s->kind == ShapeKind::official;  // its result decides
+      return is_timed(*s);  // its result decides
     });
     bool official = false;
     std::optional<RungEnd> narrow;
     for (const ShapeCase* shape : shapes) {
       CG_TRY(RungEnd end, one_shape(*shape));
-      const bool decides = shape->kind == ShapeKind::official;
+      const bool decides = is_timed(*shape);
       if (end.passed) ++shapes_;
       if (!end.passed && (decides || end.status == Status::unsupported)) return end;
-      official = official || decides;
+      official = official || shape->kind == ShapeKind::official;
       if (end.passed) continue;
       if (!narrow) narrow = end;
       verdict_.skipped.push_back(
@@ -203,11 +214,6 @@ class ForeignJudge {
                "this verdict covers fewer shapes than the task has: " + narrow->headline);
     if (!official)
       add_once(verdict_.marks, "the official shape was not judged: without a GPU it is too large");
-    for (const ShapeCase* shape : timed_shapes(task_))
-      if (shape->kind == ShapeKind::user)
-        add_once(verdict_.marks, name_of(*shape).substr(4) +
-                                     ", which has a weight, is not timed: cutegen times "
-                                     "third-party solutions only at the official shape");
     if (verdict_.sets_judged == 0)
       return rung_ended(Status::unsupported, "no shape of this task can be judged here",
                         "use --device cuda:0");
@@ -304,7 +310,7 @@ class ForeignJudge {
       add_once(verdict_.marks, "outputs of the official shape were not compared: " + why);
       return rung_passed();
     }
-    ForeignOfficial official(ctx_, services_, task_, *worker_, place());
+    ForeignCalls official(ctx_, services_, task_, *worker_, place(task_.official()));
     for (const std::string& family :
          gpu_families(services_.families, services_.official->sets_kept(task_, task_.official()),
                       std::random_device()())) {
@@ -329,9 +335,11 @@ class ForeignJudge {
 
   // Call it only after official->missing() returned nothing, because the judge starts in the
   // background.
-  ForeignPlace place() {
-    return {.gpu = services_.official->gpu(), .fresh = [this](const std::string& family) {
-              return services_.official->fresh(ctx_, task_, task_.official(), family);
+  ForeignPlace place(const ShapeCase& shape) {
+    return {.gpu = services_.official->gpu(),
+            .shape = shape,
+            .fresh = [this, &shape](const std::string& family) {
+              return services_.official->fresh(ctx_, task_, shape, family);
             }};
   }
 
@@ -340,26 +348,41 @@ class ForeignJudge {
     if (on_gpu_)
       why =
           services_.official ? services_.official->missing() : "no memory for the evaluator's data";
-    if (why.empty() && controls_.empty()) why = "no control calls: " + no_controls_;
     if (!why.empty()) {
       result = RungResult::skipped;
       return rung_passed(why);
     }
     services_.official->make_room(task_);
-    ForeignOfficial official(ctx_, services_, task_, *worker_, place());
-    CG_TRY(TimingOutcome outcome,
-           time_foreign(ctx_, services_, task_, official,
-                        {.before = controls_,
-                         .again =
-                             [this] {
-                               worker_.reset();  // also ends its child processes
-                               return controls_now();
-                             }},
-                        openers_.baseline, progress_));
-    result = outcome.result;
-    for (const std::string& m : outcome.marks) add_once(verdict_.marks, m);
-    verdict_.timing = outcome.timing;
-    return outcome.end;
+    CG_TRY(ShapesTimed timed, time_cases(timed_shapes(task_), [this](const ShapeCase& shape) {
+             return time_at(shape);
+           }));
+    result = timed.outcome.result;
+    for (const std::string& m : timed.outcome.marks) add_once(verdict_.marks, m);
+    verdict_.timing = timed.outcome.timing;
+    return timed.outcome.end;
+  }
+
+  Result<TimingOutcome> time_at(const ShapeCase& shape) {
+    if (!controls_.contains(&shape)) {
+      TimingOutcome out;
+      out.result = RungResult::skipped;
+      out.end = rung_passed("no control calls: " + no_controls_[&shape]);
+      return out;
+    }
+    if (!worker_) {  // ended by controls_again()
+      CG_TRY(worker_, openers_.answer());
+      CG_TRY(RungEnd end, load_again());
+      if (!end.passed) {
+        TimingOutcome out;
+        out.end = std::move(end);
+        return out;
+      }
+    }
+    ForeignCalls calls(ctx_, services_, task_, *worker_, place(shape));
+    return time_foreign(
+        ctx_, services_, task_, calls,
+        {.before = controls_.at(&shape), .again = [&] { return controls_again(shape); }},
+        openers_.baseline, progress_);
   }
 
   const Context& ctx_;
@@ -370,8 +393,8 @@ class ForeignJudge {
   const Progress& progress_;
   const bool on_gpu_;
   std::unique_ptr<torch::ForeignWorker> worker_;
-  std::vector<double> controls_;  // ns
-  std::string no_controls_;
+  std::map<const ShapeCase*, std::vector<double>> controls_;  // ns
+  std::map<const ShapeCase*, std::string> no_controls_;       // why there are none
   Verdict verdict_;
   int shapes_ = 0;     // shapes at which the solution passed
   bool gone_ = false;  // the solution's process ended during the last request

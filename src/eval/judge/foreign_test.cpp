@@ -5,10 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/weighted.h"
 #include "device/device.h"
 #include "device/testing/driver_process.h"
 #include "eval/api/foreign_file.h"
 #include "eval/judge/foreign_timing.h"
+#include "eval/judge/time_shapes.h"
 #include "eval/testing/empty_judge.h"
 #include "eval/testing/lent.h"
 #include "eval/testing/toy_task.h"
@@ -34,6 +36,7 @@ class ToyAnswer final : public torch::ForeignWorker {
  public:
   std::function<double(double)> f = [](double x) { return 2 * x; };
   std::map<std::string, torch::ForeignReply> at_shape;  // its reply at a shape
+  std::map<std::string, double> factor_at;              // of its times at a shape
   torch::ForeignReply loading;
   double claimed_ns = 1e6, open_ns = 1.1e6, seen_ns = 1.3e6, control_ns = 2e5;
   int loads = 0, runs = 0, controls = 0, fails_at = -1;
@@ -75,8 +78,10 @@ class ToyAnswer final : public torch::ForeignWorker {
     if (!run.control && runs++ == fails_at)
       return foreign_reply(ReplyKind::raised, "forward() raises");
     torch::ForeignReply out;
-    out.claimed_ns = run.sleep_ns > 0 ? claimed_ns : open_ns;
-    out.seen = Nanoseconds(int64_t(run.control ? control_ns : seen_ns));
+    const double factor = factor_at.contains(shape_) ? factor_at.at(shape_) : 1;
+    out.claimed_ns = factor * (run.sleep_ns > 0 ? claimed_ns : open_ns);
+    out.seen = Nanoseconds(
+        int64_t(run.control ? control_ns : control_ns + factor * (seen_ns - control_ns)));
     return out;
   }
   std::string shape_;
@@ -169,6 +174,17 @@ TEST(Foreign, TheOfficialShapeDecides) {
   other.answer->at_shape["small"] =
       foreign_reply(ReplyKind::raised, "forward() raises AssertionError");
   EXPECT_EQ(other.judge().status, Status::failed);
+}
+
+TEST(Foreign, AShapeWithAWeightDecidesToo) {
+  for (double weight : {0.0, 2.0}) {
+    ForeignWorld w;
+    ShapeCase wide = w.toy.task.shapes.front();
+    wide.name = "user-wide", wide.kind = ShapeKind::user, wide.weight = weight;
+    w.toy.task.shapes.push_back(wide);
+    w.answer->at_shape["user-wide"] = foreign_reply(ReplyKind::raised, "forward() raises");
+    EXPECT_EQ(w.judge().status, weight > 0 ? Status::failed : Status::correct);
+  }
 }
 
 TEST(Foreign, WithoutItsOfficialShapeAMarkSaysSo) {
@@ -268,25 +284,27 @@ struct ForeignStage : ForeignWorld {
   }
 
   std::vector<double> controls(ToyAnswer& clean) {
-    ForeignOfficial official(
-        context, services, toy.task, clean,
-        {.gpu = *judge_, .fresh = [this](const std::string&) { return fresh(); }});
-    auto out = control_calls(context, services, official);
+    ForeignCalls calls(context, services, toy.task, clean, place(toy.task.official()));
+    auto out = control_calls(context, services, calls);
     EXPECT_TRUE(out) << out.error().text();
     return out ? *out : std::vector<double>{};
   }
 
-  TimingOutcome time() {
+  ForeignPlace place(const ShapeCase& shape) {
+    return {
+        .gpu = *judge_, .shape = shape, .fresh = [this](const std::string&) { return fresh(); }};
+  }
+
+  TimingOutcome time() { return time_at(toy.task.official()); }
+  TimingOutcome time_at(const ShapeCase& shape) {
     const ForeignControls controls{
         .before = std::vector<double>(9, control_ns), .again = [this] {
           ++controlled_again;
           return Result<std::vector<double>>(std::vector<double>(9, later_control_ns));
         }};
-    ForeignOfficial official(
-        context, services, toy.task, *answer,
-        {.gpu = *judge_, .fresh = [this](const std::string&) { return fresh(); }});
+    ForeignCalls calls(context, services, toy.task, *answer, place(shape));
     auto out = time_foreign(
-        context, services, toy.task, official, controls,
+        context, services, toy.task, calls, controls,
         [this]() -> Result<torch::TorchWorker*> {
           worker.ways["eager"].samples = {eager_ns};
           worker.module_why = why;
@@ -336,10 +354,8 @@ TEST(ForeignTiming, ControlCallsAreMadeInAProcessOfTheirOwnWithoutInputs) {
     EXPECT_FALSE(clean.control_has_input);
     EXPECT_EQ(clean.runs, 0);
     clean.at_shape["official"] = foreign_reply(ReplyKind::raised, "no memory");
-    ForeignOfficial official(
-        s.context, s.services, s.toy.task, clean,
-        {.gpu = *s.judge_, .fresh = [&s](const std::string&) { return s.fresh(); }});
-    auto failed = control_calls(s.context, s.services, official);
+    ForeignCalls calls(s.context, s.services, s.toy.task, clean, s.place(s.toy.task.official()));
+    auto failed = control_calls(s.context, s.services, calls);
     ASSERT_FALSE(failed);
     EXPECT_THAT(failed.error().message, HasSubstr("the control calls fail: no memory"));
   });
@@ -369,9 +385,31 @@ TEST(ForeignTiming, AMachineThatBecameSlowerIsNoLie) {
   });
 }
 
-TEST(ForeignTiming, TheControlFileHasOutputsOfTheOfficialShape) {
+TEST(ForeignTiming, ItsTimeIsTheMeanOverTheShapesWithAWeight) {
+  device::cuda::with_driver("good", [] {
+    ForeignStage s;
+    ShapeCase wide = s.toy.task.shapes.front();
+    wide.name = "user-wide", wide.kind = ShapeKind::user, wide.weight = 2;
+    s.toy.task.shapes.push_back(wide);
+    s.answer->factor_at["user-wide"] = 8;
+    auto timed = time_cases(timed_shapes(s.toy.task), [&](const ShapeCase& shape) {
+      return Result<TimingOutcome>(s.time_at(shape));
+    });
+    ASSERT_TRUE(timed && timed->outcome.timing);
+    const Timing& t = *timed->outcome.timing;
+    EXPECT_NEAR(t.time_ns, 4e6, 1);  // 1e6^(1/3) * 8e6^(2/3)
+    ASSERT_EQ(t.shapes.size(), 2U);
+    EXPECT_EQ(t.shapes[0].shape, "official");
+    EXPECT_DOUBLE_EQ(t.shapes[1].time_ns, 8e6);
+    ASSERT_EQ(t.paired.size(), 1U);
+    EXPECT_NEAR(t.paired[0].speedup, 0.5, 1e-9);
+    EXPECT_THAT(timed->outcome.end.detail, HasSubstr("weighted geometric mean of 2 shapes"));
+  });
+}
+
+TEST(ForeignTiming, TheControlFileHasOutputsOfTheShape) {
   ForeignWorld w;
-  const torch::ForeignFile file = control_file(w.toy.task);
+  const torch::ForeignFile file = control_file(w.toy.task, w.toy.task.official());
   EXPECT_THAT(file.source, HasSubstr("OUTPUTS = [([64, 32], \"f32\"), ]"));
   EXPECT_THAT(file.source, HasSubstr("class ModelNew(torch.nn.Module):"));
 }

@@ -42,12 +42,12 @@ double median(const std::vector<double>& samples) {
 
 class ForeignTimer {
  public:
-  ForeignTimer(const Context& ctx, const Services& services, const Task& task,
-               ForeignOfficial& official, const ForeignControls& controls, const Progress& progress)
+  ForeignTimer(const Context& ctx, const Services& services, const Task& task, ForeignCalls& calls,
+               const ForeignControls& controls, const Progress& progress)
       : ctx_(ctx),
         services_(services),
         task_(task),
-        official_(official),
+        calls_(calls),
         controls_(controls),
         progress_(progress) {
     times_.control = controls.before;
@@ -59,9 +59,8 @@ class ForeignTimer {
     for (size_t n = 0; !enough(n, Clock::now() - start); ++n) {
       progress_(fmt::format("timing: round {}", n + 1));
       const bool open = n % kEveryOpen == kEveryOpen - 1;
-      auto shown =
-          official_.show(services_.families.front(), kWarmUp,
-                         [&](const ForeignOfficial::Call& call) { return round(call, open); });
+      auto shown = calls_.show(services_.families.front(), kWarmUp,
+                               [&](const ForeignCalls::Call& call) { return round(call, open); });
       if (!shown && shown.error().kind == ErrorKind::unsupported)
         return skipped(shown.error().text());
       if (!shown) return fail(shown.error());
@@ -73,9 +72,9 @@ class ForeignTimer {
  private:
   Result<void> open(const BesideSource& open_baseline) {
     auto worker = open_baseline();
-    auto told =
-        worker ? (*worker)->open_baselines(ctx_, task_, task_.official(), {{.kind = kBaseline}})
-               : fail(worker.error());
+    auto told = worker
+                    ? (*worker)->open_baselines(ctx_, task_, calls_.shape(), {{.kind = kBaseline}})
+                    : fail(worker.error());
     CG_CHECK(ctx_.check("opening the baseline"));
     if (told && told->front().why.empty())
       baseline_ = *worker;
@@ -86,7 +85,7 @@ class ForeignTimer {
   }
 
   // Holds the GPU alone, and draws whether the solution or the baseline goes first.
-  Result<torch::ForeignReply> round(const ForeignOfficial::Call& call, bool open) {
+  Result<torch::ForeignReply> round(const ForeignCalls::Call& call, bool open) {
     CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx_, services_.identity.uuid));
     ForeignSeries& series = open ? times_.open : times_.queued;
     const bool first = random_() % 2;
@@ -168,7 +167,7 @@ class ForeignTimer {
     out.timing = timing_of(*told, clock);
     out.end = rung_passed(detail(*out.timing));
     out.marks = marks_;
-    hold_to_floor(floor_of(services_.gpu, task_, task_.official()), *out.timing, out);
+    hold_to_floor(floor_of(services_.gpu, task_, calls_.shape()), *out.timing, out);
     if (!clock.agrees) {
       out.result = RungResult::failed;
       out.end = rung_ended(
@@ -181,11 +180,11 @@ class ForeignTimer {
   }
 
   Timing timing_of(const ForeignSeries& told, const ClockCheck& clock) const {
-    const Roofline floor = floor_of(services_.gpu, task_, task_.official());
+    const Roofline floor = floor_of(services_.gpu, task_, calls_.shape());
     const Median m = median_of(told.own);
     Timing t;
     t.origin = Origin::measured;
-    t.shape = task_.official().name;
+    t.shape = calls_.shape().name;
     t.time_ns = m.value, t.low_ns = m.low, t.high_ns = m.high;
     set_bounds(t, floor), t.bound_by = to_string(floor.bound_by);
     t.samples = int(told.own.size());
@@ -218,7 +217,7 @@ class ForeignTimer {
   const Context& ctx_;
   const Services& services_;
   const Task& task_;
-  ForeignOfficial& official_;
+  ForeignCalls& calls_;
   const ForeignControls& controls_;
   const Progress& progress_;
   torch::TorchWorker* baseline_ = nullptr;
@@ -229,8 +228,8 @@ class ForeignTimer {
 
 }  // namespace
 
-torch::ForeignTensors ForeignOfficial::tensors(const std::vector<SharedBuffer>& buffers,
-                                               std::initializer_list<TensorRole> roles) const {
+torch::ForeignTensors ForeignCalls::tensors(const std::vector<SharedBuffer>& buffers,
+                                            std::initializer_list<TensorRole> roles) const {
   torch::ForeignTensors out;
   for (const TensorInfo& info : task_.tensors) {
     // The final values of a mutated tensor overwrite its initial values.
@@ -245,7 +244,7 @@ torch::ForeignTensors ForeignOfficial::tensors(const std::vector<SharedBuffer>& 
                                                 : final ? "final"
                                                         : "value",
                                         .dtype = info.dtype,
-                                        .shape = task_.official().tensors.at(info.name),
+                                        .shape = place_.shape.tensors.at(info.name),
                                         .offset = size_t(b.offset),
                                         .bytes = size_t(b.bytes)},
                              .memory = out.blocks.size()});
@@ -258,9 +257,9 @@ torch::ForeignTensors ForeignOfficial::tensors(const std::vector<SharedBuffer>& 
   return out;
 }
 
-Result<ForeignOfficial::Shown> ForeignOfficial::show(const std::string& family, int warm_up,
-                                                     const Around& around) {
-  const ShapeCase& shape = task_.official();
+Result<ForeignCalls::Shown> ForeignCalls::show(const std::string& family, int warm_up,
+                                               const Around& around) {
+  const ShapeCase& shape = place_.shape;
   LetGo let_go(place_.gpu);  // destroyed last
   CG_TRY(GpuSetPtr set, place_.fresh(family));
   JudgedBufferOptions options;
@@ -314,12 +313,11 @@ ClockCheck check_foreign_clock(const ForeignTimes& times, const ForeignSeries& t
   return out;
 }
 
-torch::ForeignFile control_file(const Task& task) {
+torch::ForeignFile control_file(const Task& task, const ShapeCase& shape) {
   std::string outputs;
   for (const TensorInfo* out : task.with_role(TensorRole::output))
-    outputs +=
-        fmt::format("([{}], \"{}\"), ", fmt::join(task.official().tensors.at(out->name), ", "),
-                    to_string(out->dtype));
+    outputs += fmt::format("([{}], \"{}\"), ", fmt::join(shape.tensors.at(out->name), ", "),
+                           to_string(out->dtype));
   return {.name = "control.py",
           .source = fmt::format(R"py(import torch
 from cutegen_worker.names import TORCH
@@ -339,10 +337,10 @@ class ModelNew(torch.nn.Module):
 }
 
 Result<std::vector<double>> control_calls(const Context& ctx, const Services& services,
-                                          ForeignOfficial& clean) {
+                                          ForeignCalls& clean) {
   std::vector<double> out;
   auto shown = clean.show(services.families.front(), 1,
-                          [&](const ForeignOfficial::Call& call) -> Result<torch::ForeignReply> {
+                          [&](const ForeignCalls::Call& call) -> Result<torch::ForeignReply> {
                             CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, services.identity.uuid));
                             torch::ForeignReply told;
                             for (int n = 0; n <= kControls; ++n) {
@@ -359,9 +357,9 @@ Result<std::vector<double>> control_calls(const Context& ctx, const Services& se
 }
 
 Result<TimingOutcome> time_foreign(const Context& ctx, const Services& services, const Task& task,
-                                   ForeignOfficial& official, const ForeignControls& controls,
+                                   ForeignCalls& calls, const ForeignControls& controls,
                                    const BesideSource& open_baseline, const Progress& progress) {
-  return ForeignTimer(ctx, services, task, official, controls, progress).run(open_baseline);
+  return ForeignTimer(ctx, services, task, calls, controls, progress).run(open_baseline);
 }
 
 }  // namespace cutegen::eval

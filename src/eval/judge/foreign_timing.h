@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times a third-party solution at the official shape (the sizes in the task file) on a GPU and
-// compares the outputs of every call.
+// Times a third-party solution at one shape on a GPU and compares the outputs of every call.
 //
 // Contract: every call uses a fresh input set, which the solution's process maps read-only, because
 // this process may remember inputs. After each call, timed or not, the GPU compares the outputs
@@ -18,8 +17,8 @@
 // time). Control calls run before the solution is loaded, in a process that never loads one, so it
 // cannot change their time.
 //
-// Example: ForeignOfficial official(ctx, services, task, worker, {judge.gpu(), source});
-//   CG_TRY(TimingOutcome t, time_foreign(ctx, services, task, official, controls, open_baseline,
+// Example: ForeignCalls calls(ctx, services, task, worker, {judge.gpu(), task.official(), source});
+//   CG_TRY(TimingOutcome t, time_foreign(ctx, services, task, calls, controls, open_baseline,
 //                                        progress));
 #pragma once
 
@@ -30,14 +29,15 @@
 
 namespace cutegen::eval {
 
-// The source of input sets at the official shape: `fresh` draws a set that no program has seen, and
-// `gpu` owns the memory of the sets.
+// The source of input sets at a shape: `fresh` draws a set that no program has seen, and `gpu` owns
+// the memory of the sets.
 struct ForeignPlace {
   GpuJudge& gpu;
+  const ShapeCase& shape;
   std::function<Result<GpuSetPtr>(const std::string& family)> fresh;
 };
 
-class ForeignOfficial {
+class ForeignCalls {
  public:
   // Makes one call. control: make a control call (only in a process without a solution). open: make
   // an open call; false: a queued call.
@@ -52,9 +52,10 @@ class ForeignOfficial {
     std::vector<std::string> notes;  // remarks about the input set
   };
 
-  ForeignOfficial(const Context& ctx, const Services& services, const Task& task,
-                  torch::ForeignWorker& worker, ForeignPlace place)
+  ForeignCalls(const Context& ctx, const Services& services, const Task& task,
+               torch::ForeignWorker& worker, ForeignPlace place)
       : ctx_(ctx), services_(services), task_(task), worker_(worker), place_(std::move(place)) {}
+  const ShapeCase& shape() const { return place_.shape; }
   // Returns the error `unsupported` if a set does not fit the GPU.
   Result<Shown> show(const std::string& family, int warm_up, const Around& around);
 
@@ -70,12 +71,12 @@ class ForeignOfficial {
 };
 
 // Returns the file that a control process loads instead of a solution. Its model returns outputs of
-// the task's shapes and computes nothing.
-torch::ForeignFile control_file(const Task& task);
+// these sizes and computes nothing.
+torch::ForeignFile control_file(const Task& task, const ShapeCase& shape);
 // Times control calls by the evaluator's clock. The process of `clean` must have loaded
 // control_file(). Returns the error `unsupported` if a set does not fit the GPU.
 Result<std::vector<double>> control_calls(const Context& ctx, const Services& services,
-                                          ForeignOfficial& clean);
+                                          ForeignCalls& clean);
 struct ForeignControls {
   std::vector<double> before;  // times of control calls before the solution was loaded
   // Ends the solution's process and times control calls again, because the machine may be slower
@@ -87,7 +88,7 @@ struct ForeignControls {
 using BesideSource = std::function<Result<torch::TorchWorker*>()>;
 
 Result<TimingOutcome> time_foreign(const Context& ctx, const Services& services, const Task& task,
-                                   ForeignOfficial& official, const ForeignControls& controls,
+                                   ForeignCalls& calls, const ForeignControls& controls,
                                    const BesideSource& open_baseline, const Progress& progress);
 
 // The times that the solution's process reports for its calls, and as many times (or no times) of

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/units.h"
 #include "core/weighted.h"
@@ -36,15 +37,22 @@ void add_marks(std::vector<std::string>& to, const std::vector<std::string>& fro
 }  // namespace
 
 Result<ShapesTimed> time_shapes(const Prepared& prepared, const TimeShape& time) {
+  std::vector<const ShapeCase*> shapes;
+  std::map<const ShapeCase*, const PreparedShape*> of;
+  for (const PreparedShape* shape : timed_shapes(prepared))
+    shapes.push_back(shape->shape), of[shape->shape] = shape;
+  return time_cases(shapes, [&](const ShapeCase& shape) { return time(*of.at(&shape)); });
+}
+
+Result<ShapesTimed> time_cases(const std::vector<const ShapeCase*>& shapes, const TimeCase& time) {
   ShapesTimed out;
-  const auto shapes = timed_shapes(prepared);
   std::vector<ShapeTimed> timed;
   std::vector<std::string> marks;
-  for (const PreparedShape* shape : shapes) {
+  for (const ShapeCase* shape : shapes) {
     CG_TRY(TimingOutcome one, time(*shape));
-    add_marks(marks, one.marks, *shape->shape);
-    const bool official = shape->shape->kind == ShapeKind::official;
-    if (one.timing) timed.push_back({.shape = shape->shape, .timing = *one.timing});
+    add_marks(marks, one.marks, *shape);
+    const bool official = shape->kind == ShapeKind::official;
+    if (one.timing) timed.push_back({.shape = shape, .timing = *one.timing});
     const bool goes_on = one.end.passed && one.timing;
     if (official) {
       out.official = one.timing;
@@ -52,7 +60,7 @@ Result<ShapesTimed> time_shapes(const Prepared& prepared, const TimeShape& time)
     } else if (!goes_on) {
       one.kernels = std::move(out.outcome.kernels);
       one.timing.reset();
-      if (one.end.passed) one.end.detail += fmt::format(" ({})", name_of(*shape->shape).substr(4));
+      if (one.end.passed) one.end.detail += fmt::format(" ({})", name_of(*shape).substr(4));
       out.outcome = std::move(one);
     }
     if (!goes_on) break;

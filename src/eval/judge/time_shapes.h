@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times a program at each weighted shape of a task. The program's time is the weighted geometric
-// mean (the headline time).
+// Times a program or a third-party solution at each weighted shape of a task. The headline time is
+// the weighted geometric mean of the times.
 //
-// Contract: time_shapes() begins with the official shape (the sizes in the task file) and stops at
+// Contract: both functions begin with the official shape (the sizes in the task file) and stop at
 // the first failure. If a shape is too large for the GPU or takes too long, the program has no
 // time, because means over different shapes are not comparable; the detail names this shape.
 // ShapesTimed::outcome describes the kernels at the official shape only, because the profile shows
@@ -22,5 +22,9 @@ struct ShapesTimed {
   std::optional<Timing> official;  // the timing at the official shape
 };
 Result<ShapesTimed> time_shapes(const Prepared& prepared, const TimeShape& time);
+
+using TimeCase = std::function<Result<TimingOutcome>(const ShapeCase&)>;
+// `shapes`: the official shape first.
+Result<ShapesTimed> time_cases(const std::vector<const ShapeCase*>& shapes, const TimeCase& time);
 
 }  // namespace cutegen::eval

@@ -365,7 +365,8 @@ std::vector<LazyAnswer> lazy_answers(const Task& task) {
     if (bits < result_bits(task))
       out.push_back({.name = fmt::format("results of {} precision", name),
                      .values = [b = bits](Set s, size_t o, Other) { return rounded(s, o, b); },
-                     .exact_is_fine = true});
+                     .exact_is_fine = true,
+                     .coarser = true});
   return out;
 }
 
@@ -393,7 +394,7 @@ Admission admit(const Task& task, const std::vector<std::shared_ptr<const InputS
     ++out.lazy_answers_tried;
     if (everywhere && !sets.empty()) {
       winners.push_back(answer.name);
-      out.precision_tells = out.precision_tells && !(answer.exact_is_fine && answer.state.empty());
+      out.precision_tells = out.precision_tells && !answer.coarser;
       keep_least_reads(task, answer, out);
     }
     for (const std::string& family : out.families)

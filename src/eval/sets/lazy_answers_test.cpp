@@ -248,5 +248,20 @@ TEST(Admit, LowerPrecisionThatPassesEverywhereIsRemembered) {
   EXPECT_THAT(a.remark, HasSubstr("results of bf16 precision"));
 }
 
+// Another solution that passes everywhere says nothing about precision.
+TEST(Admit, OnlySolutionsOfLowerPrecisionSpeakAgainstPrecision) {
+  Task task = ToyTask([](double x) { return x; }).task;
+  task.tensors.erase(task.tensors.begin());
+  auto set = std::make_shared<InputSet>();
+  Values truth{1.3, -5.1, 9.7, 2.2, -0.4, 3.3, 0.7, 1e-9}, wiggle(8, 0.0);
+  wiggle.back() = 1e-8;  // the last element may be zero
+  set->outputs.push_back(make_expected({.name = "out", .dtype = DType::f32, .shape = {2, 4}}, truth,
+                                       truth, wiggle, {.factor = 32, .eps = 0x1p-23}));
+  set->family = "made";
+  Admission a = admit(task, {set}, {});
+  EXPECT_THAT(a.remark, HasSubstr("only the first 99%"));
+  EXPECT_TRUE(a.precision_tells);
+}
+
 }  // namespace
 }  // namespace cutegen::eval

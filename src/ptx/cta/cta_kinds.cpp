@@ -194,6 +194,12 @@ CtaKinds CtaKinds::find(const Job& job) {
   return out;
 }
 
+std::vector<std::vector<int64_t>> CtaKinds::members() const {
+  std::vector<std::vector<int64_t>> out(kind_of_.empty() ? 0 : sizes_.size());
+  for (size_t cta = 0; cta < kind_of_.size(); ++cta) out[kind_of_[cta]].push_back(int64_t(cta));
+  return out;
+}
+
 std::vector<int64_t> CtaKinds::members_of_kinds_without(const std::vector<int64_t>& ran,
                                                         uint64_t seed) const {
   if (kind_of_.empty()) return {};

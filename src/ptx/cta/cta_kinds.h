@@ -29,6 +29,8 @@ class CtaKinds {
   // come first.
   std::vector<int64_t> members_of_kinds_without(const std::vector<int64_t>& ran,
                                                 uint64_t seed) const;
+  // The CTAs of each kind, or no lists if all CTAs have the same kind.
+  std::vector<std::vector<int64_t>> members() const;
 
  private:
   bool known_ = true;

@@ -15,88 +15,47 @@ namespace {
 constexpr int64_t kGroups = 4096;           // evaluated groups of 32 CTAs with one thread
 constexpr int64_t kLeastGroups = 1024;      // 64 pairs of CTA and thread for each part of a buffer
 constexpr int64_t kMostSteps = 20'000'000;  // evaluated instructions, about 10 ns each
-constexpr double kMostRounds = 4096;        // of a loop
-
-// Finds the loops of a program as ranges of instructions that end with a backward branch.
-class Loops {
- public:
-  explicit Loops(const Program& p) : p_(p) {
-    for (size_t pc = 0; pc < p.code.size(); ++pc) {
-      const Inst& in = p.code[pc];
-      if (in.op == Op::branch_index) tables_ = true;
-      if (in.op == Op::branch && in.target >= 0 && size_t(in.target) <= pc)
-        loops_.push_back({size_t(in.target), pc});
-    }
-  }
-
-  // Whether the counters advance in the same loop, once a round, and no other loop is around it.
-  bool advance_together(const CtaSlice& slice) const {
-    if (tables_) return false;
-    std::set<size_t> in;
-    for (const Counter& c : slice.counters) {
-      const auto of_next = of(c.next);
-      if (of_next.size() != 1 || !of(c.first).empty() || skips(c.next, loops_[*of_next.begin()]))
-        return false;
-      in.insert(of_next.begin(), of_next.end());
-    }
-    for (const StorePlace& s : slice.stores)
-      if ((s.depends & kByLoop) && of(s.pc) != in) return false;
-    return in.size() == 1;
-  }
-
- private:
-  struct Range {
-    size_t first, last;
-    bool holds(size_t pc) const { return first <= pc && pc <= last; }
-  };
-  std::set<size_t> of(size_t pc) const {
-    std::set<size_t> out;
-    for (size_t i = 0; i < loops_.size(); ++i)
-      if (loops_[i].holds(pc)) out.insert(i);
-    return out;
-  }
-  // Whether a branch of the loop jumps over the instruction without leaving the loop.
-  bool skips(size_t pc, const Range& loop) const {
-    for (size_t at = loop.first; at < pc; ++at) {
-      const Inst& in = p_.code[at];
-      if (in.op == Op::branch && in.target > int64_t(pc) && loop.holds(size_t(in.target)))
-        return true;
-    }
-    return false;
-  }
-
-  const Program& p_;
-  std::vector<Range> loops_;
-  bool tables_ = false;
-};
+constexpr int64_t kMostKinds = 64;          // of CTAs that are looked at separately
 
 class Finder {
  public:
-  Finder(const Job& job, const CtaSlice& slice, int64_t rounds)
-      : job_(job), slice_(slice), values_(job), rounds_(rounds) {
+  Finder(const Job& job, const CtaSlice& slice, const std::set<size_t>& buffers)
+      : job_(job), slice_(slice), values_(job) {
+    for (size_t buffer : buffers) found_[buffer] = {};
     values_.run(slice.once);
   }
+
+  // Looks at all threads of all CTAs, or at a random sample of pairs of CTA and thread. Returns
+  // false if this takes too many steps. `cta`: the CTAs by index, from 0 to `count`.
+  template <class F>
+  bool look_at(int64_t count, F cta, std::mt19937_64& random) {
+    const auto& b = job_.config.block;
+    const int64_t threads = b[0] * b[1] * b[2], groups = (count + kLanes - 1) / kLanes;
+    const bool all = groups <= kGroups / threads;
+    const int64_t wanted = all ? groups * threads : kGroups, most = values_.steps() + kMostSteps;
+    for (int64_t n = 0; n < wanted; ++n) {
+      if (values_.steps() > most) return !all && n >= kLeastGroups;
+      SliceValues::Ctas ctas;
+      for (int64_t lane = 0; lane < kLanes; ++lane)
+        ctas[size_t(lane)] = cta(all ? std::min(n / threads * kLanes + lane, count - 1)
+                                     : int64_t(random() % uint64_t(count)));
+      look(ctas, all ? n % threads : int64_t(random() % uint64_t(threads)));
+    }
+    return true;
+  }
+  bool found_all() const {
+    return std::all_of(found_.begin(), found_.end(), [](const auto& f) { return f.second.all(); });
+  }
+  std::map<size_t, StoreReach::Parts>& found() { return found_; }
+
+ private:
+  static constexpr int64_t kLanes = SliceValues::kLanes;
 
   void look(const SliceValues::Ctas& ctas, int64_t thread) {
     values_.set_ctas(ctas);
     values_.set_thread(thread);
     values_.run(slice_.by_cta), values_.run(slice_.by_thread);
-    note(false);
-    if (slice_.counters.empty()) return;
-    for (const Counter& c : slice_.counters) values_.run(c.first);
-    for (int64_t round = 0; round < rounds_; ++round) {
-      values_.run(slice_.by_loop);
-      note(true);
-      for (const Counter& c : slice_.counters) values_.run(c.next);
-    }
-  }
-  int64_t steps() const { return values_.steps(); }
-  std::map<size_t, StoreReach::Parts>& found() { return found_; }
-
- private:
-  void note(bool by_loop) {
     for (const StorePlace& store : slice_.stores) {
-      if (bool(store.depends & kByLoop) != by_loop) continue;
       const Inst& in = job_.program.code[store.pc];
       uint64_t at[SliceValues::kLanes];
       std::memcpy(at, values_.registers() + in.a, sizeof at);
@@ -106,54 +65,56 @@ class Finder {
   void reach(uint64_t address, uint64_t bytes) {
     if (!last_ || !last_->holds(address)) last_ = job_.memory.find(address);
     if (!last_) return;
-    StoreReach::Parts& parts = found_[size_t(last_ - job_.memory.buffers.data())];
+    auto parts = found_.find(size_t(last_ - job_.memory.buffers.data()));
+    if (parts == found_.end()) return;
     const double scale = double(StoreReach::kBins) / double(last_->size);
-    const uint64_t from = address - last_->base, to = std::min(from + bytes, last_->size) - 1;
-    const auto end = std::min(size_t(double(to) * scale), StoreReach::kBins - 1);
-    for (auto part = size_t(double(from) * scale); part <= end; ++part) parts.set(part);
+    const uint64_t from = address - last_->base, to = std::min(from + bytes, last_->size);
+    const auto end = std::min(size_t(std::ceil(double(to) * scale)), StoreReach::kBins);
+    for (auto part = size_t(double(from) * scale); part < end; ++part) parts->second.set(part);
   }
 
   const Job& job_;
   const CtaSlice& slice_;
   SliceValues values_;
-  int64_t rounds_;
   const Buffer* last_ = nullptr;
   std::map<size_t, StoreReach::Parts> found_;
 };
 
+// Whether the slice has the addresses of all stores that may write global memory, and none of them
+// depends on a loop.
+bool knows_all(const Program& p, const CtaSlice& slice, const std::set<size_t>& elsewhere) {
+  std::set<size_t> known;
+  for (const StorePlace& s : slice.stores) {
+    if (s.depends & kByLoop) return false;
+    known.insert(s.pc);
+  }
+  for (size_t pc = 0; pc < p.code.size(); ++pc) {
+    const Inst& in = p.code[pc];
+    if (in.op != Op::store || (in.space != Space::global && in.space != Space::generic)) continue;
+    if (!known.contains(pc) && !elsewhere.contains(pc)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-StoreReach StoreReach::find(const Job& job, const Ran& ran, uint64_t seed) {
+StoreReach StoreReach::find(const Job& job, const CtaKinds& kinds, const Ran& ran, uint64_t seed) {
   StoreReach out;
-  if (ran.other_writes || ran.runs_per_warp.empty()) return out;
+  if (ran.other_writes) return out;
   CtaSlice slice(job.program, CtaSlice::Of::stores);
-  std::erase_if(slice.stores, [&](auto& s) { return !ran.runs_per_warp.contains(s.pc); });
-  if (slice.stores.size() != ran.runs_per_warp.size()) return out;
-  double rounds = 0;
-  for (const StorePlace& s : slice.stores)
-    if (s.depends & kByLoop) rounds = std::max(rounds, ran.runs_per_warp.at(s.pc));
-  rounds = 2 * std::ceil(rounds) + 2;  // CTAs outside the sample may need more
-  const bool loops = std::any_of(slice.stores.begin(), slice.stores.end(),
-                                 [](const StorePlace& s) { return bool(s.depends & kByLoop); });
-  if (loops && (rounds > kMostRounds || !Loops(job.program).advance_together(slice))) return out;
-  Finder finder(job, slice, loops ? int64_t(rounds) : 0);
+  std::erase_if(slice.stores, [&](const StorePlace& s) { return ran.elsewhere.contains(s.pc); });
+  if (!knows_all(job.program, slice, ran.elsewhere)) return out;
+  Finder finder(job, slice, ran.buffers);
   const auto& g = job.config.grid;
-  const auto& b = job.config.block;
-  const int64_t total = g[0] * g[1] * g[2], threads = b[0] * b[1] * b[2];
-  const int64_t groups = (total + 31) / 32;
-  const bool all = groups <= kGroups / threads;
   std::mt19937_64 random(seed);
-  const int64_t wanted = all ? groups * threads : kGroups;
-  for (int64_t n = 0; n < wanted; ++n) {
-    if (finder.steps() > kMostSteps) {
-      if (all || n < kLeastGroups) return out;
-      break;
-    }
-    SliceValues::Ctas ctas;
-    for (size_t lane = 0; lane < SliceValues::kLanes; ++lane)
-      ctas[lane] = all ? std::min(n / threads * 32 + int64_t(lane), total - 1)
-                       : int64_t(random() % uint64_t(total));
-    finder.look(ctas, all ? n % threads : int64_t(random() % uint64_t(threads)));
+  if (!finder.look_at(g[0] * g[1] * g[2], [](int64_t cta) { return cta; }, random)) return out;
+  if (!finder.found_all()) {
+    // A few CTAs may write a part that all other CTAs leave out.
+    if (kinds.count() > kMostKinds) return out;
+    for (const std::vector<int64_t>& of_kind : kinds.members())
+      if (!finder.look_at(
+              int64_t(of_kind.size()), [&](int64_t i) { return of_kind[size_t(i)]; }, random))
+        return out;
   }
   out.known_ = true;
   out.buffers_ = std::move(finder.found());

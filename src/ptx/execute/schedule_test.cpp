@@ -19,7 +19,7 @@ class Schedule : public testing::Test {
  protected:
   LaunchReport run(const std::string& body, int64_t grid, int64_t block,
                    LaunchStatus status = LaunchStatus::ok, bool cooperative = false) {
-    out.assign(size_t(std::max<int64_t>(grid * block, 64)), 0);
+    out.assign(size_t(elements > 0 ? elements : std::max<int64_t>(grid * block, 64)), 0);
     Module m = schedule_kernel(body);
     auto r = ptx::launch(sim.context, sim.memory, m, "k",
                          {.grid = {grid, 1, 1},
@@ -39,6 +39,7 @@ class Schedule : public testing::Test {
     auto r = run(body, grid, block, LaunchStatus::finding);
     return r.finding ? r.finding->kind : "";
   }
+  int64_t elements = 0;  // of `out`; 0: one for each thread
   std::vector<int> out;
   std::string error;
   Sim sim;
@@ -344,18 +345,42 @@ TEST_F(Reach, AnIndexFromMemoryIsUnknown) {
   EXPECT_FALSE(reach("ld.global.u32 %r6, [%rd0]; add.u32 %r5, %r6, %r9;").reach_known);
 }
 
-TEST_F(Reach, ALoopIsFollowed) {
-  for (const char* last : {"160000", "100000"}) {
-    const std::string loop =
-        "and.b32 %r6, %r0, 7; mad.lo.u32 %r5, %r9, 8, %r6; mov.u32 %r8, %nctaid.x;\n"
-        "shl.b32 %r7, %r8, 3; mov.u32 %r1, 1;\n"
-        "NEXT: setp.ge.u32 %p1, %r5, " +
-        std::string(last) + "; @%p1 bra DONE;\n";
-    auto r = run(loop + kStoreAtR5 + "add.u32 %r5, %r5, %r7; bra NEXT;\nDONE:\n", kGrid, 32);
-    ASSERT_EQ(r.traffic.size(), 1u);
-    EXPECT_TRUE(r.traffic[0].reach_known);
-    EXPECT_EQ(r.traffic[0].unreached, 0);  // rounds beyond the loop's end count, too
-  }
+TEST_F(Reach, AnIndexThatALoopAdvancesIsUnknown) {
+  const BufferTraffic t = reach(
+      "mad.lo.u32 %r5, %r9, %ntid.x, %r0; mov.u32 %r8, 0;\n"
+      "NEXT: xor.b32 %r5, %r5, 1; add.u32 %r8, %r8, 1;\n"
+      "setp.lt.u32 %p1, %r8, 2; @%p1 bra NEXT;");
+  EXPECT_FALSE(t.reach_known);
+}
+
+TEST_F(Reach, AStoreThatNoSampledCtaExecutesCounts) {
+  // A value from memory decides which of two stores runs. Each of them writes half of the buffer.
+  auto r =
+      run("mad.lo.u32 %r6, %r9, %ntid.x, %r0; shr.u32 %r5, %r6, 1; mul.wide.u32 %rd3, %r5, 4;\n"
+          "add.s64 %rd4, %rd0, %rd3; ld.global.u32 %r7, [%rd0]; setp.eq.u32 %p1, %r7, 12345;\n"
+          "@%p1 bra SECOND; st.global.u32 [%rd4], %r0; bra DONE;\n"
+          "SECOND: st.global.u32 [%rd4+320000], %r0; DONE:\n",
+          kGrid, 32);
+  ASSERT_EQ(r.traffic.size(), 1u);
+  EXPECT_TRUE(r.traffic[0].reach_known);
+  EXPECT_EQ(r.traffic[0].unreached, 0);
+}
+
+TEST_F(Reach, AFewCtasMayWriteAPartAlone) {
+  // The first 16 CTAs write elements of all parts, and the others write the first half.
+  const BufferTraffic t = reach(
+      "mad.lo.u32 %r4, %r9, %ntid.x, %r0; mul.lo.u32 %r6, %r4, 313; shr.u32 %r7, %r4, 1;\n"
+      "setp.lt.u32 %p1, %r9, 16; selp.b32 %r5, %r6, %r7, %p1;");
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_EQ(t.unreached, 0);
+}
+
+TEST_F(Reach, ASmallBufferIsReachedWhole) {
+  // The threads of each CTA write the same 64 bytes: an element has eight of the 512 parts.
+  elements = 16;
+  const BufferTraffic t = reach("and.b32 %r5, %r0, 15;");
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_EQ(t.unreached, 0);
 }
 
 }  // namespace

@@ -278,10 +278,9 @@ std::vector<int64_t> ctas_of(const Shared& shared, const std::vector<int64_t>& u
 }
 
 // Runs a CTA of each kind that the sample has missed, unless CTAs depend on the order of the grid.
-void run_missing_kinds(Shared& shared, Sampler& sampler, int64_t affordable) {
+void run_missing_kinds(Shared& shared, const CtaKinds& kinds, Sampler& sampler,
+                       int64_t affordable) {
   Job& job = shared.job;
-  if (int64_t(sampler.chosen().size()) == shared.grid.units()) return;
-  const CtaKinds kinds = CtaKinds::find(job);
   const uint64_t seed = shared.options.sample_seed;
   const auto missing = [&] {
     return kinds.members_of_kinds_without(ctas_of(shared, sampler.chosen()), seed);
@@ -305,31 +304,32 @@ void run_missing_kinds(Shared& shared, Sampler& sampler, int64_t affordable) {
 // What the CTAs of the sample wrote.
 StoreReach::Ran writes_of(const Shared& shared) {
   StoreReach::Ran ran;
-  const auto& b = shared.job.config.block;
-  const double warps = double((b[0] * b[1] * b[2] + 31) / 32 * shared.report.ctas_run);
   uint64_t by_stores = 0, all = 0;
   for (size_t pc = 0; pc < shared.job.program.code.size(); ++pc) {
+    if (shared.job.program.code[pc].op != Op::store) continue;
     uint64_t sectors = 0, runs = 0;
     for (const Totals* totals : {&shared.once, &shared.sampled}) {
       if (pc < totals->counts.size()) sectors += totals->counts[pc].sectors;
       if (pc < totals->executed.size()) runs += totals->executed[pc].runs;
     }
-    if (shared.job.program.code[pc].op != Op::store || sectors == 0) continue;
-    ran.runs_per_warp[pc] = double(runs) / std::max(1.0, warps);
+    if (runs > 0 && sectors == 0) ran.elsewhere.insert(pc);
     by_stores += sectors;
   }
   for (const Totals* totals : {&shared.once, &shared.sampled})
-    for (const Traffic& traffic : totals->traffic) all += traffic[1];
-  ran.other_writes = by_stores != all;
+    for (size_t buffer = 0; buffer < totals->traffic.size(); ++buffer) {
+      all += totals->traffic[buffer][1];
+      if (totals->traffic[buffer][1] > 0) ran.buffers.insert(buffer);
+    }
+  ran.other_writes = by_stores == 0 || by_stores != all;
   return ran;
 }
 
 // Finds the parts of the buffers that no CTA of the grid writes.
-void find_unreached(Shared& shared) {
+void find_unreached(Shared& shared, const CtaKinds& kinds) {
   LaunchReport& report = shared.report;
-  if (!report.kinds_known || report.kinds_missed > 0) return;
+  if (!kinds.known()) return;
   const StoreReach reach =
-      StoreReach::find(shared.job, writes_of(shared), shared.options.sample_seed);
+      StoreReach::find(shared.job, kinds, writes_of(shared), shared.options.sample_seed);
   if (!reach.known()) return;
   for (const auto& [buffer, parts] : reach.buffers()) {
     BufferTraffic& traffic = report.traffic[buffer];
@@ -361,11 +361,12 @@ double run_sample(Shared& shared) {
     affordable = int64_t(std::clamp((budget - spent) / unit / 2, 0.0, 1e15));
     whole = each * double(shared.grid.total) <= double(shared.options.whole_instructions);
   }
-  if (shared.options.every_kind && shared.report.status == LaunchStatus::ok)
-    run_missing_kinds(shared, sampler, affordable);
   const bool sampled = int64_t(sampler.chosen().size()) < shared.grid.units();
-  if (shared.options.every_kind && shared.report.status == LaunchStatus::ok && sampled)
-    find_unreached(shared);
+  if (shared.options.every_kind && shared.report.status == LaunchStatus::ok && sampled) {
+    const CtaKinds kinds = CtaKinds::find(shared.job);
+    run_missing_kinds(shared, kinds, sampler, affordable);
+    if (shared.report.status == LaunchStatus::ok) find_unreached(shared, kinds);
+  }
   shared.sampler = nullptr;
   shared.report.sample_error = sampler.error(), shared.report.sample_errors = sampler.errors();
   return sampler.weight();
