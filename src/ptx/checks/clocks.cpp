@@ -18,7 +18,8 @@ void keep_larger(uint32_t* to, const uint32_t* from, size_t count) {
 
 void ClockTable::begin(int ctas, int warps) {
   warps_ = ctas * warps;
-  agents_ = 2 * warps_;  // one for each warp, and one for its wgmma products
+  of_cta_ = warps, groups_ = (warps + kWarpsOfGroup - 1) / kWarpsOfGroup;
+  agents_ = warps_ + ctas * groups_;
   most_ = agents_ + std::min(ctas * kAgentsOfCta, kMostAgentsOfMbarriers);
   last_ = 1;
   fences_ = {};
@@ -56,15 +57,14 @@ void ClockTable::take(int warp, const Known& from) {
   join(known_[size_t(warp)], from);
 }
 
-uint32_t ClockTable::commit_products(int warp) {
-  const size_t agent = size_t(products_of(warp));
-  const uint32_t label = own_[agent];
-  own_[agent] = ++last_;
-  return label;
+int ClockTable::warp_of_products(int agent) const {
+  const int group = agent - warps_;
+  if (group < 0 || group >= warps_ / of_cta_ * groups_) return -1;
+  return group / groups_ * of_cta_ + group % groups_ * kWarpsOfGroup;
 }
 
-void ClockTable::wait_products(int warp, int other, uint32_t label) {
-  uint32_t& seen = known_[size_t(warp)].seen[size_t(products_of(other))];
+void ClockTable::wait_products(int warp, uint32_t label) {
+  uint32_t& seen = known_[size_t(warp)].seen[size_t(products_of(warp))];
   seen = std::max(seen, label);
 }
 
@@ -116,10 +116,8 @@ void Clocks::begin(int ctas, int rank, std::shared_ptr<ClockTable>* shared) {
 }
 
 int Clocks::warp_of_products(int agent) const {
-  const int number = first_ + agent;
-  return vector_ && number >= table_->warps() && number < 2 * table_->warps()
-             ? number - table_->warps() - first_
-             : -1;
+  const int warp = vector_ ? table_->warp_of_products(first_ + agent) : -1;
+  return warp < 0 ? -1 : warp - first_;
 }
 
 bool Clocks::any_ordered(int other, uint32_t label) const {

@@ -10,9 +10,10 @@
 //
 // peer(rank, warp) returns the number of a warp of another CTA, relative to this CTA. The clocks
 // also have entries for agents, which represent asynchronous accesses. One agent per mbarrier
-// represents the copies that complete on the mbarrier. One agent per warp represents the reads of
-// shared memory by the warp's products (wgmma.mma_async). Because of these agents, one warp may
-// reuse shared memory after it has waited for the products of all four warps of its warpgroup.
+// represents the copies that complete on the mbarrier. One agent per warpgroup represents the reads
+// of shared memory by the warpgroup's products (wgmma.mma_async). The label of a read is the number
+// of its group of products (wgmma.commit_group), from 1. All four warps of a warpgroup execute the
+// same products, so one agent serves all of them.
 // visible(w, u, label) is true if a proxy fence makes the accesses of warp u with the label `label`
 // visible to the async proxy before the next access of warp w.
 //
@@ -28,6 +29,8 @@
 
 namespace cutegen::ptx {
 
+inline constexpr int kWarpsOfGroup = 4;  // in a warpgroup
+
 // The state space whose accesses a proxy fence orders.
 enum class ProxyFence : uint8_t { shared, global };
 
@@ -42,12 +45,14 @@ class ClockTable {
   };
   void begin(int ctas, int warps);
   int warps() const { return warps_; }  // of all CTAs
-  // Returns the agent that represents the wgmma products of a warp. commit_products() gives this
-  // agent a new label after each group of products.
-  int products_of(int warp) const { return warps_ + warp; }
-  uint32_t commit_products(int warp);
-  // Call wait_products() when `warp` has waited for the products of `other` up to `label`.
-  void wait_products(int warp, int other, uint32_t label);
+  // Returns the agent that represents the wgmma products of the warpgroup of a warp.
+  int products_of(int warp) const {
+    return warps_ + warp / of_cta_ * groups_ + warp % of_cta_ / kWarpsOfGroup;
+  }
+  // Returns the first warp of the warpgroup whose products an agent represents, or -1.
+  int warp_of_products(int agent) const;
+  // Call wait_products() when `warp` has waited for the products of its warpgroup up to `label`.
+  void wait_products(int warp, uint32_t label);
   uint32_t label(int agent) const { return own_[size_t(agent)]; }
   uint32_t seen(int warp, int other) const { return known_[size_t(warp)].seen[size_t(other)]; }
   uint32_t fenced(ProxyFence kind, int warp, int other) const {
@@ -74,6 +79,7 @@ class ClockTable {
   void join(Known& to, const Known& from) const;
 
   int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: number of warps and agents in use
+  int of_cta_ = 1, groups_ = 0;            // warps and warpgroups of one CTA
   uint32_t last_ = 1;
   std::array<bool, 2> fences_ = {};  // by ProxyFence: whether a warp executed such a fence
   std::vector<uint32_t> own_;
@@ -105,14 +111,11 @@ class Clocks {
   bool is_agent(int other) const {
     return vector_ ? first_ + other >= table_->warps() : other >= warps_;
   }
-  // products_of() returns the agent of a warp's products. warp_of_products() returns the warp whose
-  // products an agent represents, or -1 for an agent of an mbarrier.
+  // products_of() returns the agent of the products of a warp's warpgroup. warp_of_products()
+  // returns the first warp of this warpgroup, or -1 for an agent of an mbarrier.
   int products_of(int warp) const { return table_->products_of(first_ + warp) - first_; }
   int warp_of_products(int agent) const;
-  uint32_t commit_products(int warp) { return table_->commit_products(first_ + warp); }
-  void wait_products(int warp, int other, uint32_t label) {
-    table_->wait_products(first_ + warp, first_ + other, label);
-  }
+  void wait_products(int warp, uint32_t label) { table_->wait_products(first_ + warp, label); }
   bool is_peer(int warp) const { return warp < 0 || (warp >= warps_ && !is_agent(warp)); }
 
   // Call join() at a barrier for all warps of the CTA.

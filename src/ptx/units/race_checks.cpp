@@ -69,7 +69,9 @@ bool RaceChecks::shared(const WarpAccess& a, uint32_t lanes, CtaState& owner) {
   const uint32_t bytes = uint32_t(a.bytes());
   const uint32_t bad =
       issued.op == Op::wgmma && h.clocks.vector()
-          ? h.shared->multiply(warp, a.warp.current.pc, lanes, a.at)
+          ? h.shared->multiply(
+                {.warp = warp, .pc = a.warp.current.pc, .label = cta_.wgmma->next_group(warp)},
+                lanes, a.at)
           : h.shared->touch(touch, warp, a.warp.current.pc, lanes, a.sum, a.at, bytes);
   if (bad) return report_shared(a, bad, owner);
   if (issued.op == Op::async_copy && h.clocks.vector())
