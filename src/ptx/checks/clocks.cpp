@@ -68,7 +68,7 @@ void ClockTable::wait_products(int warp, uint32_t label) {
   seen = std::max(seen, label);
 }
 
-void ClockTable::fence(ProxyFence kind, int warp) {
+void ClockTable::fence(FenceKind kind, int warp) {
   const size_t w = size_t(warp);
   Known& known = known_[w];
   fences_[size_t(kind)] = true;
@@ -98,8 +98,33 @@ void ClockTable::forget(Known& k) const {
   for (auto& fenced : k.fenced) std::fill(fenced.begin(), fenced.end(), 0);
 }
 
+void BarrierClocks::begin(int warps) {
+  warps_.assign(size_t(warps), OfWarp{});
+  base_ = last_ = 1, all_base_fenced_ = 0;
+}
+
+void BarrierClocks::join() {
+  base_ = ++last_;
+  for (OfWarp& w : warps_) {
+    all_base_fenced_ = std::max(all_base_fenced_, w.base_fenced);
+    w.all_know_fenced = w.own_fenced, w.label = base_;
+  }
+}
+
+void BarrierClocks::fence(int warp) {
+  OfWarp& w = warps_[size_t(warp)];
+  w.own_fenced = w.label, w.base_fenced = base_;
+  w.label = ++last_;
+}
+
+uint32_t BarrierClocks::fenced(int warp, int other) const {
+  const OfWarp &w = warps_[size_t(warp)], &o = warps_[size_t(other)];
+  const uint32_t of_all = std::max(all_base_fenced_, w.base_fenced);  // all accesses before it
+  return std::max(warp == other ? o.own_fenced : o.all_know_fenced, of_all == 0 ? 0 : of_all - 1);
+}
+
 void Clocks::begin(int ctas, int rank, std::shared_ptr<ClockTable>* shared) {
-  label_ = 1;
+  if (!vector_) barrier_.begin(warps_);
   rank_ = rank, first_ = rank * warps_;
   if (!vector_) {
     rank_ = first_ = 0;

@@ -455,7 +455,7 @@ bool SharedRaces::may_copy(Touch touch, int warp, uint64_t from, uint64_t to) co
 bool SharedRaces::seen(int warp, uint64_t cell, bool plain) const {
   const int writer = writer_of(cell);
   if (!cell || clocks_.is_agent(writer) || (plain && (cell & kByAsyncCopy))) return true;
-  return clocks_.visible(ProxyFence::shared, warp, writer, label_in(cell));
+  return clocks_.visible(FenceKind::proxy_shared, warp, writer, label_in(cell));
 }
 
 bool SharedRaces::visible(int warp, uint64_t from, uint64_t to) const {
