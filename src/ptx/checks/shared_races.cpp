@@ -13,7 +13,7 @@ uint32_t label_in(uint64_t cell) {
   return uint32_t(cell >> 16);
 }
 
-constexpr size_t kQuickTest = 256;  // number of granules for which all_ordered() is worthwhile
+constexpr size_t kQuickTest = 16;  // number of granules for which all_ordered() is worthwhile
 
 // Returns where an array of known cells keeps a cell of this writer.
 size_t place_of(uint64_t cell, size_t places) {
@@ -289,7 +289,8 @@ bool SharedRaces::clashes(Touch touch, int warp, size_t g, Ordered& known) const
 // for all granules [first, end).
 bool SharedRaces::all_ordered(Touch touch, int warp, size_t first, size_t end) const {
   const uint64_t cell = cells_[first];
-  if (!peer_reads_.empty() || !all_equal(&cells_[first], end - first)) return false;
+  const bool reads = touch != Touch::read && !peer_reads_.empty();
+  if (reads || !all_equal(&cells_[first], end - first)) return false;
   const bool both_atomic = touch == Touch::atomic && (cell & kAtomic);
   if (cell && !both_atomic && !clocks_.ordered(warp, writer_of(cell), label_in(cell))) return false;
   if (touch == Touch::read) return true;
@@ -338,9 +339,14 @@ uint32_t SharedRaces::partial(Touch touch, int warp, uint32_t lanes, const Addre
   const uint64_t mine = labelled(touch == Touch::atomic, warp);
   const uint32_t label = clocks_.label(warp);
   if (touch != Touch::read) ++version_;
+  const size_t first = s.low >> facts_.shared_shift,
+               end = ((s.high + bytes - 1) >> facts_.shared_shift) + 1;
+  if (s.contiguous && touch == Touch::read && !peer && all_ordered(touch, warp, first, end)) {
+    for (size_t g = first; g < end; ++g) reads_[g * warps_ + size_t(warp)] = label;
+    for (size_t b = first >> kBlockShift; b <= (end - 1) >> kBlockShift; ++b) has_reads_[b] = 1;
+    return 0;
+  }
   if (s.contiguous && touch == Touch::write) {
-    const size_t first = s.low >> facts_.shared_shift,
-                 end = ((s.high + bytes - 1) >> facts_.shared_shift) + 1;
     if (!clashes_in(touch, warp, first, end, known)) {
       std::fill(cells_.begin() + int64_t(first), cells_.begin() + int64_t(end), mine);
       return 0;

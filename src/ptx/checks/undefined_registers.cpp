@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ptx/checks/undefined_registers.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -20,9 +19,14 @@ void UndefinedRegisters::begin() {
   if (!program_.watch_zeroed) return;
   for (size_t w = 0; w < unwritten_.size(); ++w) {
     auto& warp = unwritten_[w];
-    warp.assign(size_t(program_.register_bytes) / 4, 0);  // the other registers stay 0
-    for (const SlotRange& s : program_.zeroed) warp[size_t(s.offset) / 4] = ~0u;
-    left_[w] = warp.size() - size_t(std::count(warp.begin(), warp.end(), 0u));
+    warp.resize(size_t(program_.register_bytes) / 4);  // the other registers stay 0
+    for (const SlotRange& s : program_.zeroed) warp[size_t(s.offset) / 4] = 0;
+    left_[w] = 0;
+    for (const SlotRange& s : program_.zeroed) {
+      uint32_t& lanes = warp[size_t(s.offset) / 4];
+      left_[w] += size_t(lanes == 0);
+      lanes = ~0u;
+    }
   }
 }
 
