@@ -22,7 +22,16 @@ void reduce(const BulkCopy& c, std::byte* to, const std::byte* from, size_t n) {
   }
 }
 
+constexpr uint32_t kPiece = 16;  // bytes that a swizzle keeps together
+
 void put_row(CtaState& cta, const BulkCopy& c, const TensorRow& r, const std::byte* from) {
+  if (c.swizzle != 0 && !c.reduces && r.from == 0 && r.to == c.row) {  // mostly
+    const uint64_t at = c.shared + r.shared;
+    std::byte* const shared = cta.shared.data();
+    for (uint32_t i = 0; i < c.row; i += kPiece)
+      std::memcpy(shared + swizzled(at + i, c.swizzle), from + i, kPiece);
+    return;
+  }
   c.each_piece(r, [&](uint64_t at, uint32_t offset, uint32_t n) {
     std::byte* to = cta.shared.data() + at;
     const uint32_t begin = std::max(r.from, offset), end = std::min(r.to, offset + n);
@@ -43,6 +52,7 @@ void put_row(CtaState& cta, const BulkCopy& c, const TensorRow& r, const std::by
 }  // namespace
 
 void put_rows(CtaState& cta, const BulkCopy& c, const std::byte* from_shared) {
+  ++cta.shared_version;
   for (const TensorRow& r : c.rows) {
     const std::byte* from = c.from == BulkSource::shared      ? from_shared + c.source
                             : c.from == BulkSource::registers ? c.held.data()

@@ -111,6 +111,7 @@ bool BulkUnit::hold(Warp& w, CtaState& owner, BulkCopy c) {
   c.each_part([&](uint64_t from, uint64_t to) { owner.guard.add(mark_of(c), from, to); });
   ++owner.mbarriers.changes;
   const bool load = c.kind == BulkKind::load;
+  if (cta_.hazards && (!load || &owner != &cta_)) cta_.hazards->signal(w.index);
   owner.bulk.all().push_back(std::move(c));
   if (!load || !scheduler_.ends_waits_early()) return true;
   const int32_t here = w.current.pc;

@@ -18,7 +18,8 @@ void keep_larger(uint32_t* to, const uint32_t* from, size_t count) {
 
 void ClockTable::begin(int ctas, int warps) {
   warps_ = ctas * warps;
-  agents_ = 2 * warps_;  // one for each warp, and one for its wgmma products
+  of_cta_ = warps, groups_ = (warps + kWarpsOfGroup - 1) / kWarpsOfGroup;
+  agents_ = warps_ + ctas * groups_;
   most_ = agents_ + std::min(ctas * kAgentsOfCta, kMostAgentsOfMbarriers);
   last_ = 1;
   fences_ = {};
@@ -56,19 +57,18 @@ void ClockTable::take(int warp, const Known& from) {
   join(known_[size_t(warp)], from);
 }
 
-uint32_t ClockTable::commit_products(int warp) {
-  const size_t agent = size_t(products_of(warp));
-  const uint32_t label = own_[agent];
-  own_[agent] = ++last_;
-  return label;
+int ClockTable::warp_of_products(int agent) const {
+  const int group = agent - warps_;
+  if (group < 0 || group >= warps_ / of_cta_ * groups_) return -1;
+  return group / groups_ * of_cta_ + group % groups_ * kWarpsOfGroup;
 }
 
-void ClockTable::wait_products(int warp, int other, uint32_t label) {
-  uint32_t& seen = known_[size_t(warp)].seen[size_t(products_of(other))];
+void ClockTable::wait_products(int warp, uint32_t label) {
+  uint32_t& seen = known_[size_t(warp)].seen[size_t(products_of(warp))];
   seen = std::max(seen, label);
 }
 
-void ClockTable::fence(ProxyFence kind, int warp) {
+void ClockTable::fence(FenceKind kind, int warp) {
   const size_t w = size_t(warp);
   Known& known = known_[w];
   fences_[size_t(kind)] = true;
@@ -98,8 +98,33 @@ void ClockTable::forget(Known& k) const {
   for (auto& fenced : k.fenced) std::fill(fenced.begin(), fenced.end(), 0);
 }
 
+void BarrierClocks::begin(int warps) {
+  warps_.assign(size_t(warps), OfWarp{});
+  base_ = last_ = 1, all_base_fenced_ = 0;
+}
+
+void BarrierClocks::join() {
+  base_ = ++last_;
+  for (OfWarp& w : warps_) {
+    all_base_fenced_ = std::max(all_base_fenced_, w.base_fenced);
+    w.all_know_fenced = w.own_fenced, w.label = base_;
+  }
+}
+
+void BarrierClocks::fence(int warp) {
+  OfWarp& w = warps_[size_t(warp)];
+  w.own_fenced = w.label, w.base_fenced = base_;
+  w.label = ++last_;
+}
+
+uint32_t BarrierClocks::fenced(int warp, int other) const {
+  const OfWarp &w = warps_[size_t(warp)], &o = warps_[size_t(other)];
+  const uint32_t of_all = std::max(all_base_fenced_, w.base_fenced);  // all accesses before it
+  return std::max(warp == other ? o.own_fenced : o.all_know_fenced, of_all == 0 ? 0 : of_all - 1);
+}
+
 void Clocks::begin(int ctas, int rank, std::shared_ptr<ClockTable>* shared) {
-  label_ = 1;
+  if (!vector_) barrier_.begin(warps_);
   rank_ = rank, first_ = rank * warps_;
   if (!vector_) {
     rank_ = first_ = 0;
@@ -116,10 +141,8 @@ void Clocks::begin(int ctas, int rank, std::shared_ptr<ClockTable>* shared) {
 }
 
 int Clocks::warp_of_products(int agent) const {
-  const int number = first_ + agent;
-  return vector_ && number >= table_->warps() && number < 2 * table_->warps()
-             ? number - table_->warps() - first_
-             : -1;
+  const int warp = vector_ ? table_->warp_of_products(first_ + agent) : -1;
+  return warp < 0 ? -1 : warp - first_;
 }
 
 bool Clocks::any_ordered(int other, uint32_t label) const {

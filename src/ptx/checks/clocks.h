@@ -10,11 +10,14 @@
 //
 // peer(rank, warp) returns the number of a warp of another CTA, relative to this CTA. The clocks
 // also have entries for agents, which represent asynchronous accesses. One agent per mbarrier
-// represents the copies that complete on the mbarrier. One agent per warp represents the reads of
-// shared memory by the warp's products (wgmma.mma_async). Because of these agents, one warp may
-// reuse shared memory after it has waited for the products of all four warps of its warpgroup.
+// represents the copies that complete on the mbarrier. One agent per warpgroup represents the reads
+// of shared memory by the warpgroup's products (wgmma.mma_async). The label of a read is the number
+// of its group of products (wgmma.commit_group), from 1. All four warps of a warpgroup execute the
+// same products, so one agent serves all of them.
 // visible(w, u, label) is true if a proxy fence makes the accesses of warp u with the label `label`
-// visible to the async proxy before the next access of warp w.
+// visible to the async proxy before the next access of warp w. fenced(w, u) is the last label of
+// warp u whose accesses happened before a fence of GPU scope that happened before the next access
+// of warp w: if warp w sets a flag, it hands these accesses over.
 //
 // Example: clocks.arrive(w, id); ... all have arrived: clocks.leave(w, id); clocks.clear(id);
 #pragma once
@@ -28,8 +31,11 @@
 
 namespace cutegen::ptx {
 
-// The state space whose accesses a proxy fence orders.
-enum class ProxyFence : uint8_t { shared, global };
+inline constexpr int kWarpsOfGroup = 4;  // in a warpgroup
+
+// A proxy fence for a state space, or a fence of GPU or cluster scope.
+enum class FenceKind : uint8_t { proxy_shared, proxy_global, gpu };
+inline constexpr size_t kFenceKinds = 3;
 
 // The vector clocks of all warps of a CTA or cluster, and the labels of the agents.
 class ClockTable {
@@ -38,24 +44,26 @@ class ClockTable {
   // happened. An empty vector means that no accesses have certainly happened.
   struct Known {
     std::vector<uint32_t> seen;
-    std::array<std::vector<uint32_t>, 2> fenced;  // by ProxyFence
+    std::array<std::vector<uint32_t>, kFenceKinds> fenced;  // by FenceKind
   };
   void begin(int ctas, int warps);
   int warps() const { return warps_; }  // of all CTAs
-  // Returns the agent that represents the wgmma products of a warp. commit_products() gives this
-  // agent a new label after each group of products.
-  int products_of(int warp) const { return warps_ + warp; }
-  uint32_t commit_products(int warp);
-  // Call wait_products() when `warp` has waited for the products of `other` up to `label`.
-  void wait_products(int warp, int other, uint32_t label);
+  // Returns the agent that represents the wgmma products of the warpgroup of a warp.
+  int products_of(int warp) const {
+    return warps_ + warp / of_cta_ * groups_ + warp % of_cta_ / kWarpsOfGroup;
+  }
+  // Returns the first warp of the warpgroup whose products an agent represents, or -1.
+  int warp_of_products(int agent) const;
+  // Call wait_products() when `warp` has waited for the products of its warpgroup up to `label`.
+  void wait_products(int warp, uint32_t label);
   uint32_t label(int agent) const { return own_[size_t(agent)]; }
   uint32_t seen(int warp, int other) const { return known_[size_t(warp)].seen[size_t(other)]; }
-  uint32_t fenced(ProxyFence kind, int warp, int other) const {
+  uint32_t fenced(FenceKind kind, int warp, int other) const {
     return known_[size_t(warp)].fenced[size_t(kind)][size_t(other)];
   }
   void give(int warp, Known& to);
   void take(int warp, const Known& from);
-  void fence(ProxyFence kind, int warp);
+  void fence(FenceKind kind, int warp);
   void forget(Known& k) const;
   Known& barrier(uint64_t number) { return barriers_[number]; }
   Known& place(uint64_t key) { return places_[key]; }
@@ -74,15 +82,40 @@ class ClockTable {
   void join(Known& to, const Known& from) const;
 
   int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: number of warps and agents in use
+  int of_cta_ = 1, groups_ = 0;            // warps and warpgroups of one CTA
   uint32_t last_ = 1;
-  std::array<bool, 2> fences_ = {};  // by ProxyFence: whether a warp executed such a fence
+  std::array<bool, kFenceKinds> fences_ = {};  // whether a warp executed such a fence
   std::vector<uint32_t> own_;
   std::vector<Known> known_;  // by warp
   std::unordered_map<uint64_t, Known> barriers_, places_;
   std::unordered_map<uint64_t, PhaseClock> mbarriers_;
 };
 
-// The clocks as one CTA of the cluster sees them: a ClockTable with the CTA's own warp numbers.
+// The clocks of a CTA whose warps synchronise only by barriers for the whole CTA.
+class BarrierClocks {
+ public:
+  void begin(int warps);
+  uint32_t label(int warp) const { return warps_[size_t(warp)].label; }
+  bool ordered(uint32_t label) const { return label < base_; }
+  uint32_t last_ordered() const { return base_ - 1; }
+  void join();
+  void fence(int warp);
+  uint32_t fenced(int warp, int other) const;
+
+ private:
+  struct OfWarp {
+    uint32_t label = 1;
+    // At the warp's last fence: its own label, and base_.
+    uint32_t own_fenced = 0, base_fenced = 0;
+    uint32_t all_know_fenced = 0;  // own_fenced at the last barrier
+  };
+  uint32_t base_ = 1, last_ = 1;  // base_: the first label after the last barrier
+  uint32_t all_base_fenced_ = 0;  // the largest base_fenced of a warp at the last barrier
+  std::vector<OfWarp> warps_;
+};
+
+// The clocks as one CTA of the cluster sees them: BarrierClocks, or a ClockTable with the CTA's own
+// warp numbers.
 class Clocks {
  public:
   Clocks(int warps, bool vector) : warps_(warps), vector_(vector) {}
@@ -90,13 +123,25 @@ class Clocks {
   // Without a cluster, `shared` is nullptr.
   void begin(int ctas = 1, int rank = 0, std::shared_ptr<ClockTable>* shared = nullptr);
   bool vector() const { return vector_; }
-  uint32_t label(int agent) const { return vector_ ? table_->label(first_ + agent) : label_; }
-  bool ordered(int warp, int other, uint32_t label) const {
-    return warp == other ||
-           (vector_ ? label <= table_->seen(first_ + warp, first_ + other) : label != label_);
+  int warps() const { return warps_; }
+  uint32_t label(int agent) const {
+    return vector_ ? table_->label(first_ + agent) : barrier_.label(agent);
   }
-  bool visible(ProxyFence kind, int warp, int other, uint32_t label) const {
+  bool ordered(int warp, int other, uint32_t label) const {
+    return warp == other || (vector_ ? label <= table_->seen(first_ + warp, first_ + other)
+                                     : barrier_.ordered(label));
+  }
+  // Returns the last label of warp `other` that is ordered before the next access of `warp`.
+  uint32_t last_ordered(int warp, int other) const {
+    if (warp == other) return label(warp);
+    return vector_ ? table_->seen(first_ + warp, first_ + other) : barrier_.last_ordered();
+  }
+  bool visible(FenceKind kind, int warp, int other, uint32_t label) const {
     return label <= table_->fenced(kind, first_ + warp, first_ + other);
+  }
+  uint32_t fenced(int warp, int other) const {
+    return vector_ ? table_->fenced(FenceKind::gpu, first_ + warp, first_ + other)
+                   : barrier_.fenced(warp, other);
   }
   // Returns this CTA's number for a warp or an agent of the CTA with rank `rank`.
   int peer(size_t rank, int warp) const { return (int(rank) - rank_) * warps_ + warp; }
@@ -105,18 +150,15 @@ class Clocks {
   bool is_agent(int other) const {
     return vector_ ? first_ + other >= table_->warps() : other >= warps_;
   }
-  // products_of() returns the agent of a warp's products. warp_of_products() returns the warp whose
-  // products an agent represents, or -1 for an agent of an mbarrier.
+  // products_of() returns the agent of the products of a warp's warpgroup. warp_of_products()
+  // returns the first warp of this warpgroup, or -1 for an agent of an mbarrier.
   int products_of(int warp) const { return table_->products_of(first_ + warp) - first_; }
   int warp_of_products(int agent) const;
-  uint32_t commit_products(int warp) { return table_->commit_products(first_ + warp); }
-  void wait_products(int warp, int other, uint32_t label) {
-    table_->wait_products(first_ + warp, first_ + other, label);
-  }
+  void wait_products(int warp, uint32_t label) { table_->wait_products(first_ + warp, label); }
   bool is_peer(int warp) const { return warp < 0 || (warp >= warps_ && !is_agent(warp)); }
 
   // Call join() at a barrier for all warps of the CTA.
-  void join() { ++label_; }
+  void join() { barrier_.join(); }
   void arrive(int warp, int barrier) { table_->give(first_ + warp, table_->barrier(at(barrier))); }
   void leave(int warp, int barrier) { table_->take(first_ + warp, table_->barrier(at(barrier))); }
   void clear(int barrier) { table_->forget(table_->barrier(at(barrier))); }
@@ -125,7 +167,12 @@ class Clocks {
   void release(int warp, uint64_t place) { table_->give(first_ + warp, table_->place(key(place))); }
   void acquire(int warp, uint64_t place) { table_->take(first_ + warp, table_->place(key(place))); }
 
-  void fence_proxy(ProxyFence kind, int warp) { table_->fence(kind, first_ + warp); }
+  void fence(FenceKind kind, int warp) {
+    if (vector_)
+      table_->fence(kind, first_ + warp);
+    else if (kind == FenceKind::gpu)
+      barrier_.fence(warp);
+  }
   // `place` is the address of an mbarrier in shared memory. The mbarrier's agent represents the
   // copies that the mbarrier counts.
   void init_mbarrier(uint64_t place) { table_->init_mbarrier(key(place)); }
@@ -150,7 +197,7 @@ class Clocks {
 
   int warps_, rank_ = 0, first_ = 0;  // first_: index of this CTA's warp 0 in table_
   bool vector_;
-  uint32_t label_ = 1;
+  BarrierClocks barrier_;
   std::shared_ptr<ClockTable> table_, own_table_;
 };
 

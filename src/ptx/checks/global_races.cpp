@@ -24,28 +24,34 @@ Epoch& Epochs::at(uint32_t id) const {
   return blocks_[(id - first_) / kBlock].load()[(id - first_) % kBlock];
 }
 
-void SyncTimes::release(int64_t cta) {
+void SyncTimes::publish(int64_t cta, std::span<const uint32_t> labels) {
   Shard& shard = shards_[size_t(cta) % shards_.size()];
   std::lock_guard lock(shard.mutex);
-  shard.times[cta].times.push_back(UINT64_MAX);
+  Published& p = shard.ctas[cta];
+  const size_t n = labels.size(), old = p.labels.size();
+  p.labels.resize(old + n);
+  bool grew = old == 0;
+  for (size_t u = 0; u < n; ++u) {
+    const uint32_t before = old == 0 ? 0 : p.labels[old - n + u];
+    p.labels[old + u] = std::max(before, labels[u]);
+    grew = grew || labels[u] > before;
+  }
+  if (grew)
+    p.times.push_back(++time_);
+  else
+    p.labels.resize(old);
 }
 
-void SyncTimes::publish(int64_t cta) {
-  Shard& shard = shards_[size_t(cta) % shards_.size()];
-  std::lock_guard lock(shard.mutex);
-  auto it = shard.times.find(cta);
-  if (it == shard.times.end() || it->second.published == it->second.times.size()) return;
-  const uint64_t now = ++time_;
-  for (size_t& i = it->second.published; i < it->second.times.size(); ++i)
-    it->second.times[i] = now;
-}
-
-bool SyncTimes::released(int64_t cta, uint32_t segment, uint64_t until) const {
+bool SyncTimes::published(int64_t cta, size_t warp, uint32_t label, uint64_t until) const {
   const Shard& shard = shards_[size_t(cta) % shards_.size()];
   std::lock_guard lock(shard.mutex);
-  auto it = shard.times.find(cta);
-  return it != shard.times.end() && segment < it->second.published &&
-         it->second.times[segment] <= until;
+  const auto it = shard.ctas.find(cta);
+  if (it == shard.ctas.end()) return false;
+  const Published& p = it->second;
+  const size_t warps = p.labels.size() / p.times.size();
+  const size_t n = size_t(std::upper_bound(p.times.begin(), p.times.end(), until) -
+                          p.times.begin());  // times up to `until`
+  return n > 0 && label <= p.labels[(n - 1) * warps + warp];
 }
 
 GlobalRaces::GlobalRaces(const HazardFacts& facts, const Clocks& clocks, Epochs& epochs,
@@ -54,26 +60,52 @@ GlobalRaces::GlobalRaces(const HazardFacts& facts, const Clocks& clocks, Epochs&
       epochs_(epochs),
       times_(times),
       shift_(facts.global_shift),
-      cache_(size_t(warps)) {}
+      cache_(size_t(warps)),
+      labels_(size_t(warps)),
+      released_(size_t(warps)),
+      acquired_labels_(size_t(warps)),
+      fenced_labels_(size_t(warps)),
+      signalled_(size_t(warps)) {}
 
 void GlobalRaces::begin(int64_t cta) {
   cta_ = cta;
-  ++stamp_;
+  ++stamp_, ++changes_;
   segment_ = 0, acquired_ = 0, plain_ = false;
+  for (auto* labels : {&released_, &acquired_labels_, &fenced_labels_})
+    std::fill(labels->begin(), labels->end(), 0);
 }
 
 // Without plain accesses since the last release, there is nothing to release, so the segment
 // continues.
 void GlobalRaces::release() {
   if (!plain_) return;
-  times_.release(cta_);
   ++segment_, ++stamp_;
   plain_ = false;
 }
 
-void GlobalRaces::publish() {
+void GlobalRaces::fence() {
   release();
-  times_.publish(cta_);
+  ++changes_;
+  fenced_labels_ = acquired_labels_;
+}
+
+void GlobalRaces::acquire() {
+  acquired_ = times_.now();
+  acquired_labels_ = released_;
+}
+
+void GlobalRaces::signal(int warp) {
+  uint64_t& last = signalled_[size_t(warp)];
+  if (last == changes_) return;
+  last = changes_;
+  uint32_t any = 0;
+  for (int u = 0; u < clocks_.warps(); ++u) {
+    const size_t i = size_t(u);
+    labels_[i] = std::max(clocks_.fenced(warp, u), fenced_labels_[i]);
+    released_[i] = std::max(released_[i], clocks_.last_ordered(warp, u));
+    any |= labels_[i];
+  }
+  if (any != 0) times_.publish(cta_, labels_);
 }
 
 uint32_t GlobalRaces::epoch_of(const GlobalAccess& a) {
@@ -114,7 +146,7 @@ bool GlobalRaces::conflict(const GlobalAccess& a, uint32_t id) {
   } else if (e.cta == cta_) {
     ordered = e.segment != segment_ || clocks_.ordered(a.warp, e.warp, e.label);
   } else {
-    ordered = times_.released(e.cta, e.segment, acquired_);
+    ordered = times_.published(e.cta, size_t(e.warp), e.label, acquired_);
   }
   if (!ordered) other_ = e;
   return !ordered;
@@ -169,7 +201,7 @@ bool GlobalRaces::unfenced(int warp, const Program& program, const BufferShadow&
     last = id;
     const Epoch& e = epochs_.at(id);
     if (e.cta != cta_ || program.code[size_t(e.pc)].op == Op::bulk_copy) continue;
-    if (clocks_.visible(ProxyFence::global, warp, e.warp, e.label)) continue;
+    if (clocks_.visible(FenceKind::proxy_global, warp, e.warp, e.label)) continue;
     other_ = e;
     return true;
   }

@@ -3,12 +3,16 @@
 //
 // Contract: an epoch is an id for the executions of one instruction by one warp between two
 // synchronisations. Each granule (checks/facts.h) of a writable buffer stores the epochs of its
-// last write and read. Accesses of earlier launches never conflict. Two CTAs count as ordered if
-// one acquires after the other has released, even if their addresses differ. The check may
-// therefore miss a race, but it never reports a race in a correct program. Acquires are volatile
-// loads, acquiring loads and atomics that return a value. Releases are fences at GPU scope,
-// releasing atomics and releasing stores. A relaxed atomic or a volatile store alone does not order
-// accesses of other CTAs, but it orders the warps of its own CTA.
+// last write and read. Accesses of earlier launches never conflict. The race check may miss a race,
+// but it never reports a race in a correct program.
+//
+// A warp hands accesses over to another CTA if it signals after a fence of GPU scope. A signal is
+// an atomic, a volatile or ordered store, or an ordinary store by one lane. A releasing access is
+// both fence and signal. A signal covers the accesses of other warps only if they happened before
+// the fence, and the fence before the signal, according to the clocks. The check treats an access
+// as ordered if the CTA of the later access acquires after the signal, even if their addresses
+// differ. Volatile loads, acquiring loads and atomics that return a value are acquires. A signal
+// without a fence orders only the warps of its own CTA.
 //
 // Example: if (uint32_t bad = races.touch(access, shadow, base)) blame(races.other());
 #pragma once
@@ -16,6 +20,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 
 #include "ptx/checks/clocks.h"
@@ -54,22 +59,24 @@ class Epochs {
   std::array<std::atomic<Epoch*>, kMostBlocks> blocks_{};
 };
 
-// Records when each CTA released its writes. A segment is the time between two releases of a CTA.
+// Records when each CTA handed its accesses over to other CTAs.
 class SyncTimes {
  public:
   uint64_t now() const { return time_.load(); }
-  void release(int64_t cta);  // ends the CTA's segment, but does not release it to other CTAs
-  void publish(int64_t cta);  // releases all ended segments of the CTA to other CTAs
-  bool released(int64_t cta, uint32_t segment, uint64_t until) const;
+  // `labels` has the last label of each warp that the CTA now hands over.
+  void publish(int64_t cta, std::span<const uint32_t> labels);
+  // Returns whether the CTA had handed over the warp's accesses with this label at the time
+  // `until`.
+  bool published(int64_t cta, size_t warp, uint32_t label, uint64_t until) const;
 
  private:
+  struct Published {
+    std::vector<uint64_t> times;
+    std::vector<uint32_t> labels;  // for each time, the label of each warp
+  };
   struct Shard {
     mutable std::mutex mutex;
-    struct Segments {
-      std::vector<uint64_t> times;  // by segment
-      size_t published = 0;         // number of segments released to other CTAs
-    };
-    std::unordered_map<int64_t, Segments> times;
+    std::unordered_map<int64_t, Published> ctas;
   };
   std::atomic<uint64_t> time_{0};
   std::array<Shard, 16> shards_;
@@ -91,13 +98,14 @@ class GlobalRaces {
               int warps);
   void begin(int64_t cta);
   // Ends all epochs. Call join() at a barrier and at every other synchronisation between warps.
-  void join() { ++stamp_; }
+  void join() { ++stamp_, ++changes_; }
   // Orders the CTA's earlier writes before later accesses of its own warps.
   void release();
-  // Does what release() does, and also releases the CTA's writes to other CTAs. Call publish() at a
-  // fence at GPU scope or a releasing access.
-  void publish();
-  void acquire() { acquired_ = times_.now(); }
+  // Call fence() after a fence of GPU scope, when the clocks have recorded it.
+  void fence();
+  // Hands the fenced accesses that `warp` knows of over to other CTAs.
+  void signal(int warp);
+  void acquire();
   // Records an access and returns the lanes that conflict with an earlier, unordered access.
   uint32_t touch(const GlobalAccess& a, BufferShadow& shadow, uint64_t base);
   // Returns whether a bulk copy reads bytes that ordinary stores of this CTA have written, without
@@ -125,6 +133,11 @@ class GlobalRaces {
   uint32_t segment_ = 0, next_ = 0, left_ = 0;
   bool plain_ = false;  // whether an ordinary access followed the last release
   std::vector<std::array<Cached, 16>> cache_;  // by warp
+  // By warp: buffer for signal(); labels that signals released to other warps of the CTA, that a
+  // warp has acquired, and that a fence followed.
+  std::vector<uint32_t> labels_, released_, acquired_labels_, fenced_labels_;
+  uint64_t changes_ = 0;             // of what warps know of one another, or have fenced
+  std::vector<uint64_t> signalled_;  // by warp: changes_ at its last signal
   Epoch other_;
 };
 

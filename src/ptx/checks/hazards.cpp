@@ -77,11 +77,14 @@ void Hazards::fence(int warp, uint8_t kind) {
   if (kind == kDependencyWait) waited |= 1u << warp;
   const bool proxy = clocks.vector();
   if (proxy && (kind == kFenceProxy || kind == kFenceProxyShared))
-    clocks.fence_proxy(ProxyFence::shared, warp);
+    clocks.fence(FenceKind::proxy_shared, warp);
   if (proxy && (kind == kFenceProxy || kind == kFenceProxyGlobal))
-    clocks.fence_proxy(ProxyFence::global, warp);
+    clocks.fence(FenceKind::proxy_global, warp);
   if (!global) return;
-  if (kind == kFenceGpu) global->publish();
+  if (kind == kFenceGpu) {
+    clocks.fence(FenceKind::gpu, warp);
+    global->fence();
+  }
   if (kind == kFenceCta) global->release();
 }
 

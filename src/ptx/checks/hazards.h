@@ -50,6 +50,11 @@ struct Hazards {
   // Call fence() at a fence, and when a warp waits for the previous launch (griddepcontrol.wait).
   // `kind` is Inst::sub of Op::fence.
   void fence(int warp, uint8_t kind);
+  // Call signal() when `warp` may tell another CTA that its writes are complete: at an atomic or a
+  // volatile or relaxed store, or when it arrives at a barrier of the cluster.
+  void signal(int warp) {
+    if (global) global->signal(warp);
+  }
 
   // The last execution of a shared memory instruction by a warp. If a later execution has the same
   // key, it accesses the same words, which the checks skip if all of these words were written.

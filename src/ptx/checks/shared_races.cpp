@@ -13,6 +13,8 @@ uint32_t label_in(uint64_t cell) {
   return uint32_t(cell >> 16);
 }
 
+constexpr size_t kQuickTest = 16;  // number of granules for which all_ordered() is worthwhile
+
 // Returns where an array of known cells keeps a cell of this writer.
 size_t place_of(uint64_t cell, size_t places) {
   return cell % places;
@@ -32,6 +34,20 @@ bool equal_rows(const uint32_t* rows, size_t count, size_t length) {
   uint32_t differ = 0;
   for (size_t i = length; i < count * length; ++i) differ |= rows[i] ^ rows[i - length];
   return differ == 0;
+}
+
+// Raises most[i] to the largest value of column i of the rows.
+template <size_t kLength>
+void largest_in(const uint32_t* rows, size_t count, uint32_t* most) {
+  for (size_t r = 0; r < count; ++r)
+    for (size_t i = 0; i < kLength; ++i) most[i] = std::max(most[i], rows[r * kLength + i]);
+}
+void largest_in(const uint32_t* rows, size_t count, size_t length, uint32_t* most) {
+  if (length == 1) return largest_in<1>(rows, count, most);
+  if (length == 4) return largest_in<4>(rows, count, most);
+  if (length == 8) return largest_in<8>(rows, count, most);
+  for (size_t r = 0; r < count; ++r)
+    for (size_t i = 0; i < length; ++i) most[i] = std::max(most[i], rows[r * length + i]);
 }
 
 // Returns the lanes that touch a granule for which `is_bad` is true. Calls `is_bad` for every
@@ -90,6 +106,7 @@ SharedRaces::SharedRaces(const HazardFacts& facts, const Clocks& clocks, int war
     : facts_(facts),
       clocks_(clocks),
       warps_(size_t(warps)),
+      groups_((warps_ + kWarpsOfGroup - 1) / kWarpsOfGroup),
       granules_((shared_bytes >> facts.shared_shift) + 1),
       cells_(granules_),
       traces_(facts.access_pc.size() * size_t(warps)) {
@@ -101,6 +118,7 @@ SharedRaces::SharedRaces(const HazardFacts& facts, const Clocks& clocks, int war
 
 void SharedRaces::begin() {
   low_ = 0, high_ = granules_ - 1;
+  ++version_;
   join();
   std::fill(reads_.begin(), reads_.end(), 0);
   std::fill(has_reads_.begin(), has_reads_.end(), 0);
@@ -135,26 +153,62 @@ uint32_t SharedRaces::touch(Touch touch, int warp, int32_t pc, uint32_t lanes,
   return partial(touch, warp, lanes, s, at, bytes);
 }
 
-uint32_t SharedRaces::multiply(int warp, int32_t pc, uint32_t lanes, const uint64_t* at) {
-  const int agent = clocks_.products_of(warp);
-  const uint32_t label = clocks_.label(agent);
-  note_peer(agent, pc);
-  if (product_reads_.empty()) product_reads_.resize((chunk_of(granules_) + 1) * warps_);
+uint32_t SharedRaces::multiply(const Product& p, uint32_t lanes, const uint64_t* at) {
+  note_product(p);
   Ordered known = none_ordered();
-  const uint64_t* const cells = cells_.data();
-  uint32_t* const reads = product_reads_.data() + warp;
-  const size_t warps = warps_, count = size_t{1} << kChunkShift >> facts_.shared_shift;
+  uint32_t* const reads = product_reads_.data() + p.warp / kWarpsOfGroup;
+  const size_t count = size_t{1} << kChunkShift >> facts_.shared_shift;
   uint32_t bad = 0;
   for (uint32_t m = lanes; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
     const size_t chunk = at[lane] >> kChunkShift, first = chunk * count;
-    reads[chunk * warps] = label;
-    const uint64_t cell = cells[first];
-    if (cell == known.cells[place_of(cell, kKnown)] && all_equal(cells + first, count)) continue;
+    reads[chunk * groups_] = p.label;
     for (size_t g = first; g < first + count; ++g)
-      bad |= uint32_t(clashes(Touch::read, warp, g, known)) << lane;
+      bad |= uint32_t(clashes(Touch::read, p.warp, g, known)) << lane;
   }
   return bad;
+}
+
+// Notes the cells of a tile, and that the warpgroup reads its chunks. Returns false if the tile has
+// too many different cells.
+bool SharedRaces::collect(const Product& p, TileCells::Entry& e, const uint32_t* chunks) {
+  const size_t chunk_cells = size_t{1} << kChunkShift >> facts_.shared_shift, groups = groups_;
+  const uint64_t* const cells = cells_.data();
+  uint32_t* const reads = product_reads_.data() + p.warp / kWarpsOfGroup;
+  const uint32_t label = p.label;
+  uint64_t last = ~cells[(chunks[0] >> kChunkShift) * chunk_cells];
+  for (int i = 0; i < 2 * e.of.rows; ++i) {
+    const size_t chunk = chunks[i] >> kChunkShift;
+    const uint64_t* const of_chunk = cells + chunk * chunk_cells;
+    reads[chunk * groups] = label;
+    const bool equal = all_equal(of_chunk, chunk_cells);
+    if (equal && of_chunk[0] == last) continue;
+    last = of_chunk[0];
+    for (size_t k = 0; k < (equal ? 1 : chunk_cells); ++k)
+      if (!e.add(of_chunk[k])) return false;
+  }
+  e.version = version_, e.group = p.warp / kWarpsOfGroup, e.label = label;
+  return true;
+}
+
+bool SharedRaces::multiply_tile(const Product& p, const SharedTile& tile, const uint32_t* chunks) {
+  note_product(p);
+  TileCells::Entry& e = tiles_.find(tile);
+  const int group = p.warp / kWarpsOfGroup;
+  if (!e.valid(tile, version_)) {
+    e.start(tile);
+    if (!collect(p, e, chunks)) return false;
+  } else if (e.group != group || e.label != p.label) {
+    uint32_t* const reads = product_reads_.data() + group;
+    for (int i = 0; i < 2 * tile.rows; ++i) reads[(chunks[i] >> kChunkShift) * groups_] = p.label;
+    e.group = group, e.label = p.label;
+  }
+  for (size_t i = 0; i < e.count; ++i) {
+    const uint64_t cell = e.cells[i];
+    const bool ordered = cell == 0 || clocks_.ordered(p.warp, writer_of(cell), label_in(cell));
+    if (!ordered || !seen(p.warp, cell, true)) return false;
+  }
+  return true;
 }
 
 uint32_t SharedRaces::simple(Touch touch, int warp, uint32_t lanes, const AddressSummary& s,
@@ -196,7 +250,7 @@ uint32_t SharedRaces::simple(Touch touch, int warp, uint32_t lanes, const Addres
 }
 
 SharedRaces::Ordered SharedRaces::none_ordered() const {
-  ordered_reads_.assign(2 * warps_, 0);
+  ordered_reads_.assign(warps_ + groups_, 0);
   return {.reads = ordered_reads_.data()};
 }
 
@@ -217,10 +271,10 @@ bool SharedRaces::clashes(Touch touch, int warp, size_t g, Ordered& known) const
     known.reads[u] = label;
   }
   const size_t chunk = chunk_of(g);
-  for (size_t u = 0; u < warps_ && chunk != known.chunk && !product_reads_.empty(); ++u) {
-    const uint32_t label = product_reads_[chunk * warps_ + u];
+  for (size_t u = 0; u < groups_ && chunk != known.chunk && !product_reads_.empty(); ++u) {
+    const uint32_t label = product_reads_[chunk * groups_ + u];
     if (label <= known.reads[warps_ + u]) continue;
-    if (!clocks_.ordered(warp, clocks_.products_of(int(u)), label)) return true;
+    if (!clocks_.ordered(warp, products_of_group(u), label)) return true;
     known.reads[warps_ + u] = label;
   }
   known.chunk = chunk;
@@ -231,9 +285,38 @@ bool SharedRaces::clashes(Touch touch, int warp, size_t g, Ordered& known) const
   return false;
 }
 
+// A quick test for many granules with the same last write: if it returns true, clashes() is false
+// for all granules [first, end).
+bool SharedRaces::all_ordered(Touch touch, int warp, size_t first, size_t end) const {
+  const uint64_t cell = cells_[first];
+  const bool reads = touch != Touch::read && !peer_reads_.empty();
+  if (reads || !all_equal(&cells_[first], end - first)) return false;
+  const bool both_atomic = touch == Touch::atomic && (cell & kAtomic);
+  if (cell && !both_atomic && !clocks_.ordered(warp, writer_of(cell), label_in(cell))) return false;
+  if (touch == Touch::read) return true;
+  std::vector<uint32_t>& most = ordered_reads_;  // labels, by warp, then by warpgroup
+  most.assign(warps_ + groups_, 0);
+  for (size_t g = first, next = 0; g < end; g = next) {
+    const size_t block = g >> kBlockShift;
+    next = std::min(end, (block + 1) << kBlockShift);
+    if (has_reads_[block]) largest_in(&reads_[g * warps_], next - g, warps_, most.data());
+  }
+  const size_t chunk = chunk_of(first), chunks = chunk_of(end - 1) + 1 - chunk;
+  if (!product_reads_.empty())
+    largest_in(&product_reads_[chunk * groups_], chunks, groups_, most.data() + warps_);
+  bool fine = true;
+  for (size_t u = 0; u < warps_ + groups_; ++u) {
+    const int other = u < warps_ ? int(u) : products_of_group(u - warps_);
+    fine = fine && (most[u] == 0 || clocks_.ordered(warp, other, most[u]));
+  }
+  std::fill(most.begin(), most.end(), 0);  // Ordered::reads of the caller
+  return fine;
+}
+
 // Whether clashes() is true for one of the granules [first, end), chunk by chunk.
 bool SharedRaces::clashes_in(Touch touch, int warp, size_t first, size_t end,
                              Ordered& known) const {
+  if (end - first >= kQuickTest && all_ordered(touch, warp, first, end)) return false;
   const size_t in_chunk = size_t{1} << kChunkShift >> facts_.shared_shift;
   for (size_t g = first, next = 0; g < end; g = next) {
     next = std::min(end, (g / in_chunk + 1) * in_chunk);
@@ -255,9 +338,15 @@ uint32_t SharedRaces::partial(Touch touch, int warp, uint32_t lanes, const Addre
   const bool peer = clocks_.is_peer(warp);
   const uint64_t mine = labelled(touch == Touch::atomic, warp);
   const uint32_t label = clocks_.label(warp);
+  if (touch != Touch::read) ++version_;
+  const size_t first = s.low >> facts_.shared_shift,
+               end = ((s.high + bytes - 1) >> facts_.shared_shift) + 1;
+  if (s.contiguous && touch == Touch::read && !peer && all_ordered(touch, warp, first, end)) {
+    for (size_t g = first; g < end; ++g) reads_[g * warps_ + size_t(warp)] = label;
+    for (size_t b = first >> kBlockShift; b <= (end - 1) >> kBlockShift; ++b) has_reads_[b] = 1;
+    return 0;
+  }
   if (s.contiguous && touch == Touch::write) {
-    const size_t first = s.low >> facts_.shared_shift,
-                 end = ((s.high + bytes - 1) >> facts_.shared_shift) + 1;
     if (!clashes_in(touch, warp, first, end, known)) {
       std::fill(cells_.begin() + int64_t(first), cells_.begin() + int64_t(end), mine);
       return 0;
@@ -283,6 +372,13 @@ void SharedRaces::note_peer(int other, int32_t pc) {
   const size_t number = size_t(other + clocks_.first());
   if (number >= peers_.size()) peers_.resize(number + 1);
   peers_[number] = {.label = clocks_.label(other), .pc = pc};
+}
+
+void SharedRaces::note_product(const Product& p) {
+  const int agent = clocks_.products_of(p.warp);
+  note_peer(agent, p.pc);
+  peers_[size_t(agent + clocks_.first())].warp = p.warp;
+  if (product_reads_.empty()) product_reads_.resize((chunk_of(granules_) + 1) * groups_);
 }
 
 void SharedRaces::note_peer_read(int other, size_t g) {
@@ -318,9 +414,9 @@ bool SharedRaces::clash(Touch touch, int warp, size_t g, int& other, bool& wrote
     if (!clocks_.ordered(warp, other, reads_[g * warps_ + u])) return true;
   }
   if (!product_reads_.empty()) {
-    for (size_t u = 0; u < warps_; ++u) {
-      other = clocks_.products_of(int(u));
-      if (!clocks_.ordered(warp, other, product_reads_[chunk_of(g) * warps_ + u])) return true;
+    for (size_t u = 0; u < groups_; ++u) {
+      other = products_of_group(u);
+      if (!clocks_.ordered(warp, other, product_reads_[chunk_of(g) * groups_ + u])) return true;
     }
   }
   return peer_read(warp, g, other);
@@ -337,8 +433,8 @@ SharedRaces::Party SharedRaces::party(Touch touch, int warp, uint64_t at, uint32
   if (clocks_.is_agent(other) || clocks_.is_peer(other)) {
     const size_t number = size_t(other + clocks_.first());
     p.is_copy = clocks_.is_agent(other), p.pc = peers_[number].pc;
-    if (const int of = clocks_.warp_of_products(other); of >= 0) {
-      p.is_copy = false, p.warp = of;
+    if (clocks_.warp_of_products(other) >= 0) {
+      p.is_copy = false, p.warp = peers_[number].warp;
       return p;
     }
     if (!p.is_copy) p.rank = int(number / warps_), p.warp = int(number % warps_);
@@ -365,7 +461,7 @@ bool SharedRaces::may_copy(Touch touch, int warp, uint64_t from, uint64_t to) co
 bool SharedRaces::seen(int warp, uint64_t cell, bool plain) const {
   const int writer = writer_of(cell);
   if (!cell || clocks_.is_agent(writer) || (plain && (cell & kByAsyncCopy))) return true;
-  return clocks_.visible(ProxyFence::shared, warp, writer, label_in(cell));
+  return clocks_.visible(FenceKind::proxy_shared, warp, writer, label_in(cell));
 }
 
 bool SharedRaces::visible(int warp, uint64_t from, uint64_t to) const {
@@ -397,6 +493,7 @@ uint32_t SharedRaces::hidden(int warp, const uint64_t* at) const {
 
 void SharedRaces::by_async_copy(int warp, uint32_t lanes, const uint64_t* at, uint32_t bytes) {
   const uint64_t mine = labelled(false, warp);
+  ++version_;
   for (uint32_t m = lanes; m; m &= m - 1) {
     const uint64_t from = at[std::countr_zero(m)];
     each_granule(from, from + bytes, [&](size_t g) {
@@ -408,6 +505,7 @@ void SharedRaces::by_async_copy(int warp, uint32_t lanes, const uint64_t* at, ui
 void SharedRaces::copied(Touch touch, int agent, int32_t pc, uint64_t from, uint64_t to) {
   note_peer(agent, pc);
   const uint64_t mine = labelled(touch == Touch::atomic, agent);
+  ++version_;
   const auto cells = cells_.begin();
   std::fill(cells + int64_t(from >> facts_.shared_shift),
             cells + int64_t((to - 1) >> facts_.shared_shift) + 1, mine);

@@ -15,6 +15,7 @@
 
 #include "ptx/checks/clocks.h"
 #include "ptx/checks/facts.h"
+#include "ptx/checks/tile_cells.h"
 
 namespace cutegen::ptx {
 
@@ -28,8 +29,17 @@ class SharedRaces {
   uint32_t touch(Touch touch, int warp, int32_t pc, uint32_t lanes, const AddressSummary& s,
                  const uint64_t* at, uint32_t bytes);
 
+  // A wgmma.mma_async. `label` is the number of its group of products in the warp, from 1.
+  struct Product {
+    int warp;
+    int32_t pc;
+    uint32_t label;
+  };
   // Does what touch() does, for a wgmma.mma_async that reads a chunk of 16 bytes per lane.
-  uint32_t multiply(int warp, int32_t pc, uint32_t lanes, const uint64_t* at);
+  uint32_t multiply(const Product& p, uint32_t lanes, const uint64_t* at);
+  // Does what multiply() and hidden() do for all chunks of a tile. Returns whether no chunk has a
+  // conflict and all are visible. If not, multiply() and hidden() return the lanes.
+  bool multiply_tile(const Product& p, const SharedTile& tile, const uint32_t* chunks);
 
   struct Party {
     int warp = -1, lane = -1;  // lane -1: some lane of the warp
@@ -70,6 +80,7 @@ class SharedRaces {
   struct PeerTrace {  // the last access of a warp in another CTA, or of an agent
     uint32_t label = 0;
     int32_t pc = -1;
+    int warp = -1;  // of a product
   };
   uint32_t simple(Touch touch, int warp, uint32_t lanes, const AddressSummary& s,
                   const uint64_t* at, uint32_t bytes);
@@ -80,18 +91,24 @@ class SharedRaces {
     uint64_t cells[kKnown] = {};  // by writer; see place_of() in shared_races.cpp
     uint64_t peer = 0;
     size_t chunk = SIZE_MAX;  // the chunk whose product_reads_ are ordered
-    uint32_t* reads;          // last ordered label, by warp, then by agent of products
+    uint32_t* reads;          // last ordered label, by warp, then by warpgroup
   };
   Ordered none_ordered() const;
   bool clashes(Touch touch, int warp, size_t g, Ordered& known) const;
   bool clashes_in(Touch touch, int warp, size_t first, size_t end, Ordered& known) const;
+  bool all_ordered(Touch touch, int warp, size_t first, size_t end) const;
   uint32_t partial(Touch touch, int warp, uint32_t lanes, const AddressSummary& s,
                    const uint64_t* at, uint32_t bytes);
   size_t chunk_of(size_t g) const { return g << facts_.shared_shift >> kChunkShift; }
   bool seen(int warp, uint64_t cell, bool plain) const;
   bool clash(Touch touch, int warp, size_t g, int& other, bool& wrote) const;
   bool peer_read(int warp, size_t g, int& other) const;
+  bool collect(const Product& p, TileCells::Entry& e, const uint32_t* chunks);
+  int products_of_group(size_t group) const {
+    return clocks_.products_of(int(group) * kWarpsOfGroup);
+  }
   void note_peer(int other, int32_t pc);
+  void note_product(const Product& p);
   void note_peer_read(int other, size_t g);
   uint64_t labelled(bool is_atomic, int other) const;
   int writer_of(uint64_t cell) const;
@@ -102,7 +119,7 @@ class SharedRaces {
   static constexpr int kChunkShift = 4, kBlockShift = 6;
   const HazardFacts& facts_;
   const Clocks& clocks_;
-  size_t warps_, granules_;
+  size_t warps_, groups_, granules_;
   // For each granule, cells_ has writers << 32 | readers or, if HazardFacts::partial_order is true,
   // the label and warp of the last write. The comments of the next members call this flag
   // "partial".
@@ -111,8 +128,10 @@ class SharedRaces {
   std::vector<uint32_t> reads_;    // if partial: labels of the reads by each warp
   // If partial: for each block of granules, whether reads_ has entries for the block.
   std::vector<uint8_t> has_reads_;
-  // If partial: labels of reads by wgmma, for each 16-byte chunk and warp. May be empty.
+  // If partial: labels of reads by wgmma, for each 16-byte chunk and warpgroup. May be empty.
   std::vector<uint32_t> product_reads_;
+  uint64_t version_ = 1;  // of cells_, if partial
+  TileCells tiles_;
   // If partial: for each granule, the last read by a warp of another CTA. May be empty.
   std::vector<uint64_t> peer_reads_;
   mutable std::vector<uint32_t> ordered_reads_;  // Ordered::reads

@@ -10,15 +10,23 @@ UndefinedRegisters::UndefinedRegisters(const Program& program, int warps)
     : program_(program),
       masks_(size_t(warps)),
       origins_(size_t(warps)),
-      unwritten_(size_t(warps)) {}
+      unwritten_(size_t(warps)),
+      left_(size_t(warps)) {}
 
 void UndefinedRegisters::begin() {
   following_ = false;
   known_.clear();
   if (!program_.watch_zeroed) return;
-  for (auto& warp : unwritten_) {
+  for (size_t w = 0; w < unwritten_.size(); ++w) {
+    auto& warp = unwritten_[w];
     warp.resize(size_t(program_.register_bytes) / 4);  // the other registers stay 0
-    for (const SlotRange& s : program_.zeroed) warp[size_t(s.offset) / 4] = ~0u;
+    for (const SlotRange& s : program_.zeroed) warp[size_t(s.offset) / 4] = 0;
+    left_[w] = 0;
+    for (const SlotRange& s : program_.zeroed) {
+      uint32_t& lanes = warp[size_t(s.offset) / 4];
+      left_[w] += size_t(lanes == 0);
+      lanes = ~0u;
+    }
   }
 }
 
@@ -52,7 +60,8 @@ void UndefinedRegisters::mark(int warp, int32_t slot, uint32_t lanes, uint16_t o
 
 void UndefinedRegisters::watch(const UndefinedStep& s) {
   auto& unwritten = unwritten_[size_t(s.warp)];
-  if (unwritten.empty()) return;
+  size_t& left = left_[size_t(s.warp)];
+  if (left == 0) return;
   const auto& range = program_.effect_of[size_t(s.pc)];
   // A product without accumulation does not read its accumulators, which come first.
   uint32_t begin = range.begin;
@@ -70,8 +79,12 @@ void UndefinedRegisters::watch(const UndefinedStep& s) {
     start();
     return;
   }
-  for (uint32_t i = range.writes; i < range.end; ++i)
-    unwritten[size_t(program_.effects[i]) / 4] &= ~s.mask;
+  for (uint32_t i = range.writes; i < range.end; ++i) {
+    uint32_t& lanes = unwritten[size_t(program_.effects[i]) / 4];
+    const uint32_t before = lanes;
+    lanes &= ~s.mask;
+    left -= size_t(before != 0 && lanes == 0);
+  }
 }
 
 }  // namespace cutegen::ptx

@@ -65,6 +65,7 @@ class UndefinedRegisters {
   std::vector<Origin> known_;
   // unwritten lanes of the registers in Program::zeroed; indices as in masks_
   std::vector<std::vector<uint32_t>> unwritten_;
+  std::vector<size_t> left_;  // by warp: number of entries of unwritten_ that are not 0
 };
 
 }  // namespace cutegen::ptx

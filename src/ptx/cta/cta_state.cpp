@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -12,6 +13,12 @@
 
 namespace cutegen::ptx {
 namespace {
+
+// Leaves room for 2^32 changes.
+uint64_t first_version() {
+  static std::atomic<uint64_t> last{0};
+  return (last.fetch_add(1, std::memory_order_relaxed) + 1) << 32;
+}
 
 int64_t threads_in(const LaunchConfig& config) {
   return config.block[0] * config.block[1] * config.block[2];
@@ -72,6 +79,7 @@ void CtaState::begin(int64_t index, Counting& counter, std::shared_ptr<ClusterSt
         linear, {.ctas = int(job.cluster_size()), .rank = int(rank), .clocks = &cluster->clocks});
   if (hazards && !cluster) hazards->begin(linear, {});
   pending.reset();
+  shared_version = first_version();
   // Words that nobody has written read as NaN, the same in every run.
   if (!shared.empty()) std::memset(shared.data(), 0xff, shared.size());
   if (!local.empty()) std::memset(local.data(), 0xff, local.size());

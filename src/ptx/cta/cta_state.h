@@ -73,6 +73,9 @@ struct CtaState {
   int alive_warps = 0;
   RegisterFile registers;
   std::vector<std::byte> shared, local;
+  // Identifies the content of `shared`: no two contents in the process have the same number.
+  // Whoever changes `shared` must increment it.
+  uint64_t shared_version = 0;
   CopiesInFlight copies;
   Mbarriers mbarriers;
   std::vector<MbarrierWait> mbarrier_waits;  // by warp

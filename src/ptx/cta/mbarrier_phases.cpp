@@ -85,7 +85,9 @@ void MbarrierPhases::release(const Warp& w, CtaState& owner, uint64_t at) {
   clocks.arrive_mbarrier(clocks.peer(cta_.rank, w.index), at);
   auto& global = cta_.hazards->global;
   if (global) global->join();
-  if (global && &owner != &cta_) global->publish();
+  if (&owner == &cta_) return;
+  cta_.hazards->fence(w.index, kFenceGpu);
+  cta_.hazards->signal(w.index);
 }
 
 void MbarrierPhases::settle(CtaState& owner, uint64_t at, Mbarrier& b) {

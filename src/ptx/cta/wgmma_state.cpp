@@ -33,7 +33,6 @@ void WgmmaState::begin(int64_t registers) {
   orders.resize(warps_);
   for (Order& o : orders) {
     o.fences = o.committed = o.completed = 0, o.waits = false, o.registers = registers;
-    o.labels.clear();
     o.uses.assign(bytes_ / 64 + 1, {});
   }
   reads.clear();

@@ -60,8 +60,6 @@ struct WgmmaState {
     uint32_t fences = 0, committed = 0, completed = 0;
     std::vector<Use> uses;  // one entry per register, at its offset / 64
     bool waits = false;     // whether the warp waits for the other warps of its warpgroup
-    // For the race checks: labels of the warp's unfinished groups (Clocks::commit_products).
-    std::deque<uint32_t> labels;
     int64_t registers = 0;  // current registers per thread (setmaxnreg)
   };
   // A product that may still read shared memory.
@@ -80,6 +78,8 @@ struct WgmmaState {
   bool pending(int warp, int32_t slot) {
     return use(warp, slot).group > orders[size_t(warp)].completed;
   }
+  // Returns the number of the warp's next group of products, from 1.
+  uint32_t next_group(int warp) const { return orders[size_t(warp)].committed + 1; }
   // Completes all groups of the warp except its latest `left` groups.
   void complete(int warp, int64_t left);
   // Returns an unfinished product that reads some of the bytes [from, to), or nullptr.

@@ -37,6 +37,7 @@ class Hazard : public testing::Test {
       out = arg(
           sim.memory.add("y", std::as_writable_bytes(std::span(y)), Access::read_write, content));
     }
+    if (fresh) std::fill(y.begin(), y.end(), 0.f);
     LaunchReport r = sim.run(m, "k", grid, block, {out, in}, 0, status);
     if (r.finding) {
       EXPECT_GT(r.finding->ptx_line, 0);
@@ -53,6 +54,7 @@ class Hazard : public testing::Test {
   }
   std::vector<float> x, y;
   Content content = Content::output;
+  bool fresh = false;  // each launch begins with zeros in y
   Bytes8 in, out;
   Sim sim;
 };
@@ -294,16 +296,59 @@ TEST_F(Hazard, ACounterAloneHandsNothingOver) {
   found(releasing, 10, 64, "global_race");
 }
 
+// All threads of CTA 0 write, thread 0 (%p2) sets a flag, and CTA 1 waits for it. `between` stands
+// between the writes and the flag. With a barrier for some warps in `before`, the race check needs
+// vector clocks.
+std::string flag_after(const std::string& before, const std::string& between,
+                       const std::string& flag = "st.volatile.global.u32") {
+  return before +
+         "setp.ne.u32 %p1, %r9, 0; setp.eq.u32 %p2, %r0, 0; @%p1 bra READER; mov.u32 %r13, 1;\n"
+         "ld.global.f32 %f1, [%rd4]; st.global.f32 [%rd3+1024], %f1;\n" +
+         between + "\n@%p2 " + flag +
+         " [%rd0], %r13; ret;\n"
+         "READER: @!%p2 bra GO;\n"
+         "WAIT: ld.volatile.global.u32 %r14, [%rd0]; setp.eq.u32 %p3, %r14, 0; @%p3 bra WAIT;\n"
+         "GO: bar.sync 0; mul.wide.u32 %rd5, %r0, 4; add.s64 %rd5, %rd0, %rd5;\n"
+         "ld.global.f32 %f2, [%rd5+1024]; st.global.f32 [%rd5+2048], %f2;";
+}
+const char* const kBarriersForSome[] = {"", "bar.sync 1, 64;\n"};
+
 TEST_F(Hazard, AFlagBetweenCtasOrders) {
-  content = Content::given;
-  run("setp.ne.u32 %p1, %r9, 0; @%p1 bra READER; mov.u32 %r13, 1;\n"
-      "ld.global.f32 %f1, [%rd4]; st.global.f32 [%rd3+1024], %f1; membar.gl; bar.sync 0;\n"
-      "setp.eq.u32 %p2, %r0, 0; @%p2 st.volatile.global.u32 [%rd0], %r13; ret;\n"
-      "READER: setp.ne.u32 %p2, %r0, 0; @%p2 bra GO;\n"
-      "WAIT: ld.volatile.global.u32 %r14, [%rd0]; setp.eq.u32 %p3, %r14, 0; @%p3 bra WAIT;\n"
-      "GO: bar.sync 0; mul.wide.u32 %rd5, %r0, 4; add.s64 %rd5, %rd0, %rd5;\n"
-      "ld.global.f32 %f2, [%rd5+1024]; st.global.f32 [%rd5+2048], %f2;",
-      2, 64);
+  content = Content::given, fresh = true;
+  for (const char* before : kBarriersForSome) {
+    for (const char* between : {"membar.gl; bar.sync 0;", "bar.sync 0; membar.gl;",
+                                "bar.sync 0; @%p2 membar.gl;", "membar.gl; bar.sync 1, 64;"}) {
+      for (const char* flag : {"st.volatile.global.u32", "st.relaxed.gpu.global.u32",
+                               "red.relaxed.gpu.global.add.u32", "st.global.u32"})
+        run(flag_after(before, between, flag), 2, 64);
+    }
+    run(flag_after(before, "bar.sync 0;", "st.release.gpu.global.u32"), 2, 64);
+  }
+  run(flag_after("", "membar.gl;"), 2, 32);
+}
+
+TEST_F(Hazard, AFlagThatDoesNotCoverOtherWarps) {
+  content = Content::given, fresh = true;
+  for (Order order : {Order::in_order, Order::reversed, Order::mixed}) {
+    sim.options.order = order;
+    for (const char* before : kBarriersForSome) {
+      // Each warp fences its own writes, but not before the flag of warp 0.
+      found(flag_after(before, "membar.gl;"), 2, 64, "global_race");
+      found(flag_after(before, "membar.gl;", "st.release.gpu.global.u32"), 2, 64, "global_race");
+      // The fence of warp 0 comes before the barrier, and warp 1 has none.
+      found(flag_after(before, "@%p2 membar.gl; bar.sync 0;"), 2, 64, "global_race");
+    }
+  }
+}
+
+// Warp 1 hands its writes to warp 0 through a counter in global memory.
+TEST_F(Hazard, AFlagCoversWhatItsWarpAcquired) {
+  content = Content::given, fresh = true;
+  const std::string hand_over =
+      "membar.cta; setp.eq.u32 %p4, %r0, 32; @%p4 red.global.add.u32 [%rd0+4], 1;\n"
+      "LAST: @%p2 ld.volatile.global.u32 %r14, [%rd0+4]; setp.eq.u32 %p3, %r14, 0;\n"
+      "and.pred %p3, %p3, %p2; @%p3 bra LAST; membar.gl;";
+  for (const char* before : kBarriersForSome) run(flag_after(before, hand_over), 2, 64);
 }
 
 TEST_F(Hazard, AnUndefinedSharedValueThatIsStoredIsFound) {

@@ -22,14 +22,15 @@ const std::string kFromRegisters = "wgmma.mma_async.sync.aligned.m64n32k16.f32.b
 
 class WgmmaHazard : public testing::Test {
  protected:
-  LaunchReport run(const WgmmaKernel& kernel, LaunchStatus status, int64_t threads = 128) {
+  LaunchReport run(const WgmmaKernel& kernel, LaunchStatus status, int64_t threads = 128,
+                   Order order = Order::in_order) {
     auto m = Module::parse(wgmma_text(kernel));
     if (!m) {
       ADD_FAILURE() << m.error().text();
       return {};
     }
     Sim sim;
-    sim.options.threads = 1;
+    sim.options.threads = 1, sim.options.order = order;
     std::vector<uint8_t> image(kWgmmaImage, 0x3f);
     std::vector<uint32_t> out(1024 * 64), acc(out.size()), frag(4096);
     return sim.run(*m, "k", 1, threads,
@@ -116,6 +117,27 @@ TEST_F(WgmmaHazard, AWriteThatNoBarrierOrders) {
     f = found(kernel(plain + wrong + "bar.sync 0;\n" + kWgmmaBegin + kProduct + kWgmmaEnd),
               "missing_proxy_fence");
     EXPECT_TRUE(says(f, "wgmma reads bytes [32768, 32784)")) << f.message;
+  }
+}
+
+// The warps of a warpgroup share the check of B, but each needs its own synchronisation.
+TEST_F(WgmmaHazard, AWriteThatABarrierOrdersForSomeWarps) {
+  const std::string store =
+      "setp.lt.u32 %p3, %r0, 96; setp.lt.u32 %p4, %r0, 32;\n"
+      "@%p3 bra WAIT; st.shared.b32 [%r1+32768], %r1; fence.proxy.async;\n";
+  auto body = [&](const std::string& threads, const std::string& guard) {
+    return kernel(store + "bar.arrive 1, " + threads + "; bra GO;\nWAIT: " + guard +
+                  "bar.sync 1, " + threads + ";\nGO: " + kWgmmaBegin + kProduct + kWgmmaEnd);
+  };
+  for (Order order : {Order::in_order, Order::reversed}) {
+    run(body("128", ""), LaunchStatus::ok, 128, order);
+    const auto r = run(body("96", "@!%p4 "), LaunchStatus::finding, 128, order);
+    ASSERT_TRUE(r.finding);
+    // The warp that arrives last at the first barrier goes on first: warp 3 or warp 0. If warp 3
+    // does, it has already checked B for warp 0.
+    const bool last = order == Order::in_order;
+    EXPECT_EQ(r.finding->kind, last ? "shared_race" : "wgmma_operand_overwritten");
+    EXPECT_EQ(r.finding->thread / 32, last ? 0 : 3);
   }
 }
 

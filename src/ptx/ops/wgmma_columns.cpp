@@ -11,23 +11,33 @@ WgmmaColumns& WgmmaColumns::of_thread() {
   return cache;
 }
 
-std::byte* WgmmaColumns::find(WgmmaFn run, uint64_t descriptor, const std::byte* b, int n,
-                              bool& known) {
+WgmmaColumns::Entry* WgmmaColumns::entry_of(const Key& key) {
   auto it = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) {
-    return e.descriptor == descriptor && e.run == run && e.n == n;
+    return e.key.descriptor == key.descriptor && e.key.run == key.run && e.key.n == key.n &&
+           e.key.mn_major == key.mn_major;
   });
-  const bool found = it != entries_.end();
+  return it == entries_.end() ? nullptr : &*it;
+}
+
+std::byte* WgmmaColumns::current(const Key& key) {
+  const Entry* e = entry_of(key);
+  return e && e->key.version == key.version ? e->place->converted : nullptr;
+}
+
+std::byte* WgmmaColumns::find(const Key& key, const std::byte* b, bool& known) {
+  Entry* e = entry_of(key);
+  const bool found = e != nullptr;
   if (!found) {
-    it = entries_.begin() + int64_t(next_);
+    e = &entries_[next_];
     next_ = (next_ + 1) % kEntries;
     // No initialisation: most products use only a small part.
-    if (!it->place) it->place.reset(new Place);
-    it->run = run, it->descriptor = descriptor, it->n = n;
+    if (!e->place) e->place.reset(new Place);
   }
-  const size_t bytes = kWgmmaSliceBytes * size_t(n);
-  known = found && std::memcmp(it->place->raw, b, bytes) == 0;
-  if (!known) std::memcpy(it->place->raw, b, bytes);
-  return it->place->converted;
+  e->key = key;
+  const size_t bytes = kWgmmaSliceBytes * size_t(key.n);
+  known = found && std::memcmp(e->place->raw, b, bytes) == 0;
+  if (!known) std::memcpy(e->place->raw, b, bytes);
+  return e->place->converted;
 }
 
 }  // namespace cutegen::ptx

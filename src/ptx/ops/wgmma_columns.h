@@ -2,10 +2,12 @@
 // WgmmaColumns: caches the columns of B of a wgmma.mma_async, converted for the host's arithmetic.
 // All four warps of a warpgroup use the same columns of B.
 //
-// Contract: find() compares the unconverted bytes, so it never returns outdated columns if shared
-// memory has changed. Each host thread has one cache for all its CTAs.
+// Contract: Key::version identifies the state of a CTA's shared memory. current() finds the columns
+// of this version. If there are none, find() compares the unconverted bytes with those of the last
+// version. Each host thread has one cache for all its CTAs.
 //
-// Example: product.columns = cache.find(op.run, descriptor, b, n, product.has_columns);
+// Example: product.columns = cache.current(key);
+//          if (!product.columns) product.columns = cache.find(key, b, product.has_columns);
 #pragma once
 
 #include <array>
@@ -19,11 +21,19 @@ namespace cutegen::ptx {
 
 class WgmmaColumns {
  public:
+  struct Key {
+    WgmmaFn run = nullptr;  // the operation for which the columns are converted
+    uint64_t descriptor = 0;
+    int n = 0;
+    bool mn_major = false;
+    uint64_t version = 0;
+  };
   static WgmmaColumns& of_thread();
+  // Returns the converted columns, or nullptr.
+  std::byte* current(const Key& key);
   // Returns a buffer for the converted columns. Sets `known` to true if the buffer already has the
-  // columns of B, converted for the operation `run`. `descriptor` is any number that identifies the
-  // location of B.
-  std::byte* find(WgmmaFn run, uint64_t descriptor, const std::byte* b, int n, bool& known);
+  // columns `b`.
+  std::byte* find(const Key& key, const std::byte* b, bool& known);
 
  private:
   struct alignas(64) Place {
@@ -31,11 +41,10 @@ class WgmmaColumns {
     std::byte raw[kWgmmaMostColumns * kWgmmaSliceBytes];
   };
   struct Entry {
-    WgmmaFn run = nullptr;
-    uint64_t descriptor = 0;
-    int n = 0;
+    Key key;
     std::unique_ptr<Place> place;
   };
+  Entry* entry_of(const Key& key);
   // Enough for a pipeline of eight stages with four wgmma instructions each.
   static constexpr size_t kEntries = 32;
   std::array<Entry, kEntries> entries_;

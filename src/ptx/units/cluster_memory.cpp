@@ -88,6 +88,7 @@ bool MemoryUnit::remote(const WarpAccess& a, uint64_t rank) {
   if (owner->guard.any() && !check_guard(cta_, *owner, a)) return false;
   if (cta_.hazards && !checks_.remote(a, *owner)) return false;
   note_undefined(cta_, *owner, a);
+  if (a.in.op != Op::load) ++owner->shared_version;
   perform(cta_, scheduler_, a, owner->shared.data());
   return true;
 }

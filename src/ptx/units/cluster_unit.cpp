@@ -38,6 +38,7 @@ bool ClusterUnit::arrive(Warp& w, const Inst& in, uint32_t mask) {
     cta_.hazards->fence(w.index, kFenceGpu);
     if (cta_.hazards->clocks.vector()) cta_.hazards->clocks.release(w.index, kClusterPlace);
   }
+  if (cta_.hazards) cta_.hazards->signal(w.index);
   cta_.counting->barrier(cta_.job.program.code[size_t(w.current.pc)]);
   w.spins = 0;
   seat.arrived |= mask, seat.phase = cluster.phase();

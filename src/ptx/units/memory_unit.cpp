@@ -109,6 +109,7 @@ bool MemoryUnit::access_shared(const WarpAccess& a) {
   std::byte* memory = cta_.shared.data();
   cta_.counting->shared(a.warp.current.pc, a.in, a.mask, a.sum, a.at);
   if (cta_.hazards && !checks_.shared(a)) return false;
+  if (a.in.op != Op::load) ++cta_.shared_version;
   perform(cta_, scheduler_, a, memory);
   return !cta_.races || checks_.stored(a, memory, nullptr);
 }

@@ -44,6 +44,12 @@ void order(CtaState& cta, const WarpAccess& a, CtaState& owner, Touch touch) {
   if (cta.hazards->global) cta.hazards->global->join();
 }
 
+// Whether the access may tell another CTA that earlier writes are complete.
+bool signals(const WarpAccess& a, Touch touch) {
+  return touch == Touch::atomic ||
+         (touch == Touch::write && (a.in.ordered || std::has_single_bit(a.mask)));
+}
+
 GlobalAccess global_access(const WarpAccess& a, Touch touch) {
   return {.touch = touch,
           .warp = a.warp.index,
@@ -59,6 +65,10 @@ GlobalAccess global_access(const WarpAccess& a, Touch touch) {
 bool RaceChecks::shared(const WarpAccess& a, uint32_t lanes, CtaState& owner) {
   Hazards& h = *owner.hazards;
   const Touch touch = touch_of(a.in);
+  if (cta_.cluster && signals(a, touch)) {
+    if (a.in.releases) cta_.hazards->fence(a.warp.index, kFenceGpu);
+    cta_.hazards->signal(a.warp.index);
+  }
   const bool orders = a.in.ordered || (touch == Touch::atomic && a.in.d >= 0);
   if (orders && h.clocks.vector()) {
     order(cta_, a, owner, touch);
@@ -69,7 +79,9 @@ bool RaceChecks::shared(const WarpAccess& a, uint32_t lanes, CtaState& owner) {
   const uint32_t bytes = uint32_t(a.bytes());
   const uint32_t bad =
       issued.op == Op::wgmma && h.clocks.vector()
-          ? h.shared->multiply(warp, a.warp.current.pc, lanes, a.at)
+          ? h.shared->multiply(
+                {.warp = warp, .pc = a.warp.current.pc, .label = cta_.wgmma->next_group(warp)},
+                lanes, a.at)
           : h.shared->touch(touch, warp, a.warp.current.pc, lanes, a.sum, a.at, bytes);
   if (bad) return report_shared(a, bad, owner);
   if (issued.op == Op::async_copy && h.clocks.vector())
@@ -118,7 +130,8 @@ bool RaceChecks::global(const WarpAccess& a, const Buffer& b, BufferShadow& shad
   const bool before_wait = job.unsettled && !(h.waited >> a.warp.index & 1);
   if (before_wait && b.base != job.workspace && shadow.writers.size() && !settled(a, b, shadow))
     return false;
-  if (touch != Touch::read && a.in.releases) h.global->publish();
+  if (touch != Touch::read && a.in.releases) h.fence(a.warp.index, kFenceGpu);
+  if (signals(a, touch)) h.signal(a.warp.index);
   if (touch != Touch::read && (a.in.ordered || touch == Touch::atomic)) h.global->release();
   if (a.in.ordered && touch != Touch::atomic) return true;
   if (!shadow.writers.size()) return true;

@@ -31,6 +31,7 @@ class WgmmaChecks {
   bool unused(const Warp& w, int32_t slot, const char* verb);
   bool fenced(const Warp& w, const Inst& in, const WgmmaOp& op);
   bool same_shape(const Warp& w, const Inst& in, const WgmmaOp& op);
+  bool surely_fine(const Warp& w, const Inst& in, const WgmmaOp& op);
   void report(const Warp& w, const WgmmaState::Use& use, const char* verb);
 
   CtaState& cta_;

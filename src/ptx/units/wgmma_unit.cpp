@@ -32,16 +32,6 @@ void pack_registers(const Warp& w, const int32_t* slots, std::byte* slices) {
                   w.registers + slots[row / 8 + 2 * half] + 16 * (row % 8), 16);
 }
 
-// Tells all warps of the warpgroup that warp u's products have read their operands.
-void pass_on(CtaState& cta, int u, int first, int64_t left) {
-  auto& labels = cta.wgmma->orders[size_t(u)].labels;
-  while (int64_t(labels.size()) > left) {
-    for (int v = first; v < first + WarpgroupSteps::kWarps; ++v)
-      cta.hazards->clocks.wait_products(v, u, labels.front());
-    labels.pop_front();
-  }
-}
-
 // Describes how the step differs from what another warp of the warpgroup executed.
 std::string out_of_step(const CtaState& cta, const Warp& w, const WarpgroupSteps::Step& step,
                         const WarpgroupSteps::Step& other) {
@@ -109,7 +99,7 @@ Meet WgmmaUnit::execute(Warp& w, const Inst& in, uint32_t mask) {
   bool fine = true;
   if (in.sub == kWgmmaMultiply) fine = multiply(w, in, step);
   if (in.sub == kWgmmaFence) ++cta_.wgmma->orders[size_t(w.index)].fences;
-  if (in.sub == kWgmmaCommit) commit(w);
+  if (in.sub == kWgmmaCommit) ++cta_.wgmma->orders[size_t(w.index)].committed;
   if (in.sub == kWgmmaWait) wait(w, in);
   if (in.sub == kMoreRegisters || in.sub == kFewerRegisters) set_registers(cta_, w, in);
   return fine ? Meet::here : Meet::failed;
@@ -163,16 +153,10 @@ void WgmmaUnit::wait(Warp& w, const Inst& in) {
   for (int u = first; u < first + WarpgroupSteps::kWarps; ++u) {
     s.orders[size_t(u)].waits = false;
     s.complete(u, in.imm);
-    pass_on(cta_, u, first, in.imm);
+    if (cta_.hazards && cta_.hazards->clocks.vector())
+      cta_.hazards->clocks.wait_products(u, s.orders[size_t(u)].completed);
     cta_.warps[size_t(u)].state = Warp::State::running;
   }
-}
-
-void WgmmaUnit::commit(const Warp& w) {
-  WgmmaState::Order& order = cta_.wgmma->orders[size_t(w.index)];
-  ++order.committed;
-  if (cta_.hazards && cta_.hazards->clocks.vector())
-    order.labels.push_back(cta_.hazards->clocks.commit_products(w.index));
 }
 
 bool WgmmaUnit::uniform(const Warp& w, int32_t slot, const char* what) {
@@ -188,25 +172,31 @@ bool WgmmaUnit::uniform(const Warp& w, int32_t slot, const char* what) {
   return false;
 }
 
-// Applies the checks that a load of these chunks would undergo.
-bool WgmmaUnit::check_reads(Warp& w, const uint32_t* chunks, int count) {
+// Applies the checks that a load of the tile's chunks would undergo. A mistake in one chunk of a
+// tile is rare, so only then the checks look for the chunk.
+bool WgmmaUnit::check_reads(Warp& w, const SharedTile& tile, const uint32_t* chunks) {
+  const bool copies = cta_.copies.any(), races = cta_.races && cta_.hazards->shared;
+  const SharedRaces::Product product{
+      .warp = w.index, .pc = w.current.pc, .label = cta_.wgmma->next_group(w.index)};
+  const bool fine = !races || cta_.hazards->shared->multiply_tile(product, tile, chunks);
+  if (fine && !copies) return true;
   Inst load;
   load.op = Op::load, load.space = Space::shared, load.size = 4, load.vec = 4;
-  for (int first = 0; first < count; first += 32) {
+  for (int first = 0; first < 2 * tile.rows; first += 32) {
     uint64_t at[32];
     for (int lane = 0; lane < 32; ++lane) at[lane] = chunks[first + lane];
     const WarpAccess a{.warp = w, .in = load, .mask = ~0u, .sum = summarize(at, ~0u), .at = at};
-    if (cta_.copies.any() && !checks_.copies(a)) return false;
-    if (cta_.hazards && !checks_.shared(a)) return false;
-    if (cta_.races && !checks_.visible(a)) return false;
+    if (copies && !checks_.copies(a)) return false;
+    if (!fine && !(checks_.shared(a) && checks_.visible(a))) return false;
   }
   return true;
 }
 
-bool WgmmaUnit::fetch(Warp& w, Operand& o, std::byte* slices) {
+// Returns the addresses of the operand's chunks, or nullptr after it has reported a `Finding`.
+const uint32_t* WgmmaUnit::checked(Warp& w, Operand& o) {
   if (const auto fault = o.whole.fault()) {
     report(w, "bad_descriptor", fmt::format("the descriptor of {} has {}", o.name, *fault));
-    return false;
+    return nullptr;
   }
   const Chunks& chunks = chunks_of(o.part);
   if (chunks.high + 16 > cta_.shared.size()) {
@@ -215,12 +205,11 @@ bool WgmmaUnit::fetch(Warp& w, Operand& o, std::byte* slices) {
                        "(start address {}, leading byte offset {}, stride byte offset {})",
                        o.name, chunks.high, cta_.shared.size(), o.whole.d.start, o.whole.d.leading,
                        o.whole.d.stride));
-    return false;
+    return nullptr;
   }
   o.low = chunks.low, o.end = chunks.high + 16;
-  if (!check_reads(w, chunks.at, 2 * o.part.rows)) return false;
-  pack_slices(o.part, chunks.at, cta_.shared.data(), slices);
-  return true;
+  if (!check_reads(w, o.part, chunks.at)) return nullptr;
+  return chunks.at;
 }
 
 bool WgmmaUnit::multiply(Warp& w, const Inst& in, const WarpgroupSteps::Step& step) {
@@ -243,17 +232,30 @@ bool WgmmaUnit::multiply(Warp& w, const Inst& in, const WarpgroupSteps::Step& st
     Operand o{.name = "A",
               .whole = {.d = d, .mn_major = op.a_mn_major, .first = 0, .rows = kRowsOfGroup},
               .part = {.d = d, .mn_major = op.a_mn_major, .first = row, .rows = kWgmmaRows}};
-    if (!fetch(w, o, a)) return false;
+    const uint32_t* chunks = checked(w, o);
+    if (!chunks) return false;
+    pack_slices(o.part, chunks, cta_.shared.data(), a);
     read.tiles[1] = o.part, read.low[1] = o.low, read.end[1] = o.end;
   }
   const SharedTile tile{
       .d = read_descriptor(step.b), .mn_major = op.b_mn_major, .first = 0, .rows = op.n};
   Operand o{.name = "B", .whole = tile, .part = tile};
-  if (!fetch(w, o, b)) return false;
+  const uint32_t* chunks = checked(w, o);
+  if (!chunks) return false;
   read.tiles[0] = o.part, read.low[0] = o.low, read.end[0] = o.end;
   if (cta_.races) cta_.wgmma->reads.push_back(read);
-  bool known = false;
-  std::byte* columns = WgmmaColumns::of_thread().find(op.run, step.b, b, op.n, known);
+  const WgmmaColumns::Key key{.run = op.run,
+                              .descriptor = step.b,
+                              .n = op.n,
+                              .mn_major = op.b_mn_major,
+                              .version = cta_.shared_version};
+  WgmmaColumns& cache = WgmmaColumns::of_thread();
+  std::byte* columns = cache.current(key);
+  bool known = columns != nullptr;
+  if (!known) {
+    pack_slices(tile, chunks, cta_.shared.data(), b);
+    columns = cache.find(key, b, known);
+  }
   op.run({.a = a,
           .b = b,
           .columns = columns,

@@ -26,12 +26,11 @@ class WgmmaUnit {
  private:
   struct Operand;  // in shared memory
   bool multiply(Warp& w, const Inst& in, const WarpgroupSteps::Step& step);
-  void commit(const Warp& w);
   void wait(Warp& w, const Inst& in);
   bool in_step(const Warp& w, const WarpgroupSteps::Step& step);
   bool uniform(const Warp& w, int32_t slot, const char* what);
-  bool fetch(Warp& w, Operand& operand, std::byte* slices);
-  bool check_reads(Warp& w, const uint32_t* at, int count);
+  const uint32_t* checked(Warp& w, Operand& operand);
+  bool check_reads(Warp& w, const SharedTile& tile, const uint32_t* chunks);
   void report(const Warp& w, const char* kind, std::string message);
 
   CtaState& cta_;
