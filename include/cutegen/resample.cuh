@@ -5,9 +5,10 @@
 // Contract: construct an object (such as ReflectedAxis) from the position `p` in the result, the
 // size of the axis in the input, and the size of the axis in the result. The object's count() is
 // the number of input elements to read, at(i) is the position of element i in the input (-1 if it
-// is outside the input), and weight(i) is the weight of element i. Positions and weights equal
-// PyTorch's. Scale is a type with the constant `value`, the number of input elements per element of
-// the result. If the `value` of Scale is 0, the two sizes of the axis determine the scale.
+// is outside the input), and weight(i) is the weight of element i. kInside is true if no position is
+// outside the input. Positions and weights equal PyTorch's. Scale is a type with the constant
+// `value`, the number of input elements per element of the result. If the `value` of Scale is 0,
+// the two sizes of the axis determine the scale.
 //
 // Example: const cutegen::ReflectedAxis<1> x(p, in, out); float value = row[x.at(0)];
 #pragma once
@@ -19,6 +20,7 @@
 namespace cutegen {
 
 struct OnePlace {
+  static constexpr bool kInside = true;
   int place;
   CUTE_DEVICE static constexpr int count() { return 1; }
   CUTE_DEVICE int at(int) const { return place; }
@@ -30,6 +32,7 @@ struct KeptAxis : OnePlace {
 };
 template <int Before>
 struct PaddedAxis : OnePlace {
+  static constexpr bool kInside = false;
   CUTE_DEVICE PaddedAxis(int p, int in, int)
       : OnePlace{unsigned(p - Before) < unsigned(in) ? p - Before : -1} {}
 };
@@ -77,6 +80,7 @@ CUTE_DEVICE double place_between(int p, int in, int out) {
 
 template <class Scale, bool Aligned>
 struct LinearAxis {
+  static constexpr bool kInside = true;
   int first, second;
   float weights[2];
 
@@ -95,6 +99,7 @@ struct LinearAxis {
 
 template <class Scale, bool Aligned>
 struct CubicAxis {
+  static constexpr bool kInside = true;
   int first, in;
   float weights[4];
 
@@ -118,6 +123,7 @@ struct CubicAxis {
 // AdaptiveAxis takes all elements of window p. The `out` windows of adaptive pooling together cover
 // the axis; two neighbouring windows may share one element.
 struct AdaptiveAxis {
+  static constexpr bool kInside = true;
   int first, size;
   CUTE_DEVICE AdaptiveAxis(int p, int in, int out) {
     first = int(int64_t(p) * in / out);

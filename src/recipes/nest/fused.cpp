@@ -20,6 +20,7 @@
 #include "recipes/nest/extents.h"
 #include "recipes/spatial/line_pools.h"
 #include "recipes/spatial/resamples.h"
+#include "recipes/views/einsum_views.h"
 #include "recipes/views/finer_views.h"
 #include "recipes/views/later_views.h"
 #include "recipes/views/slices_of_views.h"
@@ -421,7 +422,8 @@ std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {
 }
 
 Result<Fused> fuse_graph(const Task& task, const Graph& graph) {
-  CG_TRY(Decomposed source, decompose(later_views(slices_before_views(finer_views(graph))), task));
+  CG_TRY(Decomposed source,
+         decompose(later_views(slices_before_views(finer_views(einsum_views(graph)))), task));
   return fuse(Region{.source = source,
                      .names = short_names(task),
                      .kept = {},

@@ -8,20 +8,10 @@
 #include "recipes/graph/permutation.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/reshape.h"
+#include "recipes/views/view_nodes.h"
 
 namespace cutegen::recipes {
 namespace {
-
-bool is_view(const Node& node) {
-  static const std::set<std::string> kViews{"view", "reshape", "_unsafe_view"};
-  return node.op.starts_with("aten.") && kViews.count(base_name(node.op));
-}
-
-// The tensor that a node reads first; null if that is a constant.
-const Value* input_of(const Graph& graph, const Node& node) {
-  const auto name = reference(argument(node, 0, "self"));
-  return name ? graph.find(*name) : nullptr;
-}
 
 // Products of an axis and all axes behind it, the innermost first, without axes of size 1.
 std::vector<int64_t> strides_of(const Shape& shape) {
@@ -77,8 +67,9 @@ std::optional<Chain> chain_of(const Graph& graph, const Node& last) {
     if (!node || !node->op.starts_with("aten.")) return std::nullopt;
     const auto step = permutation(*node, base_name(node->op), value->shape.size());
     if (step.empty())
-      return is_view(*node) && !order.empty() ? std::optional(Chain{.view = node, .order = order})
-                                              : std::nullopt;
+      return is_reshape(*node) && !order.empty()
+                 ? std::optional(Chain{.view = node, .order = order})
+                 : std::nullopt;
     if (order.empty())
       order = step;
     else
@@ -91,16 +82,6 @@ std::optional<Chain> chain_of(const Graph& graph, const Node& last) {
 Shape without_ones(Shape shape) {
   std::erase(shape, 1);
   return shape;
-}
-
-Node node_of(const std::string& id, const std::string& op, const std::string& from, Json argument,
-             Value result) {
-  Node node;
-  node.id = id;
-  node.op = op;
-  node.args = {{{"ref", from}}, std::move(argument)};
-  node.outputs = {std::move(result)};
-  return node;
 }
 
 // The sizes of the view's list, for the axes that stay whole in the finer view.
@@ -119,7 +100,7 @@ std::vector<SizeArgument> finer_sizes(const Node& view,
 
 // The nodes that replace the view, or none.
 std::vector<Node> finer(const Graph& graph, const Node& last) {
-  const auto chain = is_view(last) ? chain_of(graph, last) : std::nullopt;
+  const auto chain = is_reshape(last) ? chain_of(graph, last) : std::nullopt;
   const Value* from = chain ? input_of(graph, *chain->view) : nullptr;
   if (!from) return {};
   const Shape& merged = chain->view->outputs.front().shape;

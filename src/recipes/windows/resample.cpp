@@ -34,7 +34,7 @@ class ResampleWriter {
     t["last"] = label_("CHANNELS_LAST");
     for (const char* name : {"threads", "rows"}) t[name] = params.at(name).dump();
     t["compute"] = tail.compute();
-    t["finish"] = indent(tail.finish(), 4);
+    t["finish"] = indent(tail.finish(), 6);
     t["input"] = fused_.names.at(leaf_.input.tensor);
     t["input_type"] = type_of(leaf_.input);
     t["scales"] = "";
@@ -55,7 +55,7 @@ class ResampleWriter {
     Json args = Json::array();
     t["params"] = tail.declare(args);
     Numbers numbers = tail.numbers();
-    for (const Numbers& more : {geometry(fused_), sizes()})
+    for (const Numbers& more : {geometry(fused_), sizes(params)})
       numbers.insert(numbers.end(), more.begin(), more.end());
     t["sizes"] = add_numbers(args, numbers) + size_declarations(fused_);
     add_sizes(args, fused_);
@@ -123,11 +123,19 @@ class ResampleWriter {
     return "(" + fused_.axes[axis < 2 ? axis : axis - missing].extent + ")";
   }
 
-  Numbers sizes() const {
-    Numbers numbers{{"out_n", extent(0)}, {"out_c", extent(1)}};
+  // Groups of as many channels, of all images, as a thread has results.
+  std::string groups(const Json& params) const {
+    return fmt::format("ceil_div({}*{},{})", extent(0), extent(1), params.at("rows").dump());
+  }
+
+  Numbers sizes(const Json& params) const {
+    const auto inverse = [](const std::string& size) {
+      return fmt::format("4611686018427387904/max(1,{})+1", size);
+    };
+    Numbers numbers{
+        {"out_n", extent(0)}, {"out_c", extent(1)}, {"inverse_g", inverse(groups(params))}};
     for (size_t i = 1; i < kAxes; ++i)
-      numbers.emplace_back(std::string("inverse") + kWords[i],
-                           fmt::format("4611686018427387904/max(1,{})+1", extent(i)));
+      numbers.emplace_back(std::string("inverse") + kWords[i], inverse(extent(i)));
     return numbers;
   }
 
@@ -151,14 +159,14 @@ class ResampleWriter {
       if (const AxisMap* map = map_of(i); map && map->along != Along::keep)
         part.requirements.push_back(condition(*map, i));
     const auto threads = params.at("threads").get<int64_t>();
-    part.steps.push_back(
-        {{"id", label_("resample")},
-         {"kernel", label_("resample")},
-         {"when", n + " > 0"},
-         {"grid",
-          {fmt::format("ceil_div({},{})", n, threads * params.at("rows").get<int64_t>()), 1, 1}},
-         {"block", {threads, 1, 1}},
-         {"args", args}});
+    std::string places = groups(params);
+    for (size_t i = 2; i < kAxes; ++i) places += "*" + extent(i);
+    part.steps.push_back({{"id", label_("resample")},
+                          {"kernel", label_("resample")},
+                          {"when", n + " > 0"},
+                          {"grid", {fmt::format("ceil_div({},{})", places, threads), 1, 1}},
+                          {"block", {threads, 1, 1}},
+                          {"args", args}});
   }
 
   // The condition under which the input has the elements that each result reads.
@@ -180,7 +188,7 @@ class ResampleWriter {
 }  // namespace
 
 std::vector<RecipeParameter> resample_parameters() {
-  return {{.name = "rows", .meaning = "results of a thread", .legal = {4, 2, 1, 8}},
+  return {{.name = "rows", .meaning = "channels of a thread", .legal = {4, 2, 1, 8}},
           {.name = "threads", .meaning = "threads of a CTA", .legal = {256, 128}}};
 }
 
