@@ -5,8 +5,8 @@
 //
 // Contract: admit() judges each degenerate solution on every set by the rule for candidates.
 // Admission::passing names the solutions that pass on some sets. If one passes on all sets, admit()
-// does not admit the task. Admission::precision_tells is false only if a solution of lower precision
-// passes on all sets.
+// does not admit the task. Admission::precision_tells is false only if a solution of lower
+// precision passes on all sets.
 //
 // A degenerate solution replaces all outputs, and mutated tensors have their correct values. If the
 // task has no outputs, it replaces the mutated tensors. In addition, for each mutated tensor, one
