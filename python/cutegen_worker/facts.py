@@ -119,11 +119,10 @@ class Facts:
         self.decides = self.decides or name in DECISIONS
         if name == "_to_copy" and counts(call):
             self.most = min(self.most, COUNTED)
-        if name == "_scaled_mm" or name == "_to_copy" and to_float(call):
+        if name == "_scaled_mm" or to_float(call):
             self.casts = True
         if name in UNORDERED and call.kwargs.get("stable") is not True:
             self.tells_ties = False
-
 
     def note_levels(self, call: Call, name: str, values: dict[str, str], fixed: set[str]) -> None:
         """Notes what a call compares an input with. `values`: {result: the tensor whose values it has}."""
@@ -158,7 +157,7 @@ def multiplies_inputs(call: Call, name: str, fixed: set[str]) -> bool:
 
 
 def to_float(call: Call) -> bool:
-    """Whether a cast names a floating dtype."""
+    """Whether a call names a floating dtype."""
     to = call.kwargs.get("dtype")
     return to is not None and to.is_floating_point
 

@@ -2,7 +2,9 @@
 """Float64 runs of modules that name their dtypes: `x.float()` must not round the truth to float.
 
 A cast from float64 to float, half or bfloat16 keeps float64. With `integers`, such a cast of integers gives float64,
-too: packed weights then multiply float64 inputs. A cast to float8 rounds, because the module means to
+too: packed weights then multiply float64 inputs, and an angle such as arange(n).float() * step has no rounding error. A
+tensor that the module creates in such a dtype, as by ones_like(x, dtype=torch.float32), has float64 as well. A cast to
+float8 rounds, because the module means to
 compute with the rounded values. If the cast itself is an output, the truth stays unrounded, so that a
 result next to a rounding tie can pass.
 """
@@ -31,6 +33,7 @@ SCALED_MM = torch.ops.aten._scaled_mm.default
 class KeepDouble(TorchDispatchMode):
     def __init__(self, integers: bool = False) -> None:
         super().__init__()
+        self.integers = integers
         self.widened = (torch.float64, *FLOAT8, *(INTEGERS if integers else ()))
         self.casts: dict[int, tuple[Tensor, Tensor]] = {}  # id of a float8 tensor -> (it, its unrounded values)
 
@@ -41,6 +44,8 @@ class KeepDouble(TorchDispatchMode):
             return self.cast(args[0], kwargs)
         if func is SCALED_MM and torch.float64 in (args[0].dtype, args[1].dtype):
             return scaled_product(*args, **kwargs)
+        if kwargs.get("dtype") in FLOATS and self.integers:
+            kwargs = {**kwargs, "dtype": torch.float64}
         return func(*args, **kwargs)
 
     def cast(self, tensor: Tensor, kwargs: dict[str, Any]) -> Tensor:

@@ -79,7 +79,7 @@ class Reference:
         self.request = request or {}
         self.as_made = False  # the family did not change the task file's inputs
         self.casts = casts  # the module names floating dtypes: keep_double.py
-        self.integers = False  # float64 runs also widen casts of integers
+        self.integers = True  # float64 runs also widen casts of integers
         self.certain: decisions.Certain | None = None  # keeps decisions on inputs
 
     def run(self, change: Change, default: torch.dtype = torch.float32) -> list[Tensor]:
@@ -88,15 +88,10 @@ class Reference:
         try:
             return self.run_once(change, default)
         except WorkerError:
-            if default != torch.float64 or not self.casts or self.integers:
+            if default != torch.float64 or not self.casts or not self.integers:
                 raise
-            # For example, x @ w.to(torch.bfloat16) fails if x is float64 and w has integers.
-            self.integers = True
-            try:
-                return self.run_once(change, default)
-            except WorkerError:
-                self.integers = False
-            raise
+            self.integers = False
+            return self.run_once(change, default)
 
     def run_once(self, change: Change, default: torch.dtype) -> list[Tensor]:
         model, double, given = copy.deepcopy(self.model), default == torch.float64, {}

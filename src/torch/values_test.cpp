@@ -303,6 +303,24 @@ TEST(Sensitivity, SeesADifferenceOfTwoElements) {
   for (int64_t c = 0; c < columns; ++c) EXPECT_GT(sensitivity[2 * columns + c], 1e-10) << c;
 }
 
+// Positions are integers, and the angles that the module computes from them in float32 are rounded.
+TEST(Truth, OfAnglesOfPositionsIsNotRounded) {
+  const Task task = task_of(
+      "    def forward(self, x):\n"
+      "        at = torch.arange(x.size(1)).float()\n"
+      "        ones = torch.ones_like(at, dtype=torch.float32)\n"
+      "        return x + torch.sin(at * torch.exp(at * -0.01)).index_add(0, torch.arange(1), "
+      "ones[:1])",
+      "torch.rand(rows, columns)");
+  const Values set = values_of(task, task.official(), "made");
+  const std::vector<double> truth = set.of("out", "truth"), native = set.of("out", "native");
+  double largest = 0;
+  for (size_t i = 0; i < truth.size(); ++i)
+    largest = std::max(largest, std::abs(truth[i] - native[i]));
+  EXPECT_GT(largest, 1e-7);
+  EXPECT_FALSE(set.of("out", "sensitivity").empty());
+}
+
 // In a row whose largest value is 10, 5 lies between 63 and 64 steps. A program that multiplies by
 // 127 / 10 may round it to the other step than PyTorch.
 TEST(Sensitivity, SeesThatAComputedValueMayRoundToEitherInteger) {
