@@ -78,6 +78,7 @@ class Facts:
         self.most, self.tells_ties, self.casts = WIDEST, True, False
         self.sums = False  # whether a call has summed values
         self.decides = False  # whether a call compares or orders floating values
+        self.counts = False  # whether a call casts floating values to integers
         # What the module compares an input with: numbers, names of tensors, HALVES or WHOLES.
         self.levels: dict[str, list[float | str]] = {}
         values = {name: name for name, (_, t) in trace.tensors.items() if t.dtype.is_floating_point}
@@ -118,7 +119,7 @@ class Facts:
             self.most = min(self.most, MULTIPLIED)
         self.decides = self.decides or name in DECISIONS
         if name == "_to_copy" and counts(call):
-            self.most = min(self.most, COUNTED)
+            self.most, self.counts = min(self.most, COUNTED), True
         if name == "_scaled_mm" or to_float(call):
             self.casts = True
         if name in UNORDERED and call.kwargs.get("stable") is not True:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import hashlib
 import itertools
 import math
@@ -18,7 +19,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from . import decisions, draw, extremes, float8, orders
+from . import casts, decisions, draw, extremes, float8, orders
 from .errors import WorkerError, blame, first_line
 from .facts import CHOSEN, facts_of
 from .keep_double import keeping_double
@@ -652,6 +653,10 @@ def truths(packer: Packer, notes: list[str], reference: Reference, generator: Ge
             put_unsure(moved, overflowing(reference, truth))
         if has_ties(request):
             put_unsure(moved, ties(reference, permitted))
+        if facts_of(request).counts:
+            for change in ((lambda _, t: t.double(), torch.float64), permitted.change()):
+                with contextlib.suppress(WorkerError):  # an undefined index may be too large
+                    put_unsure(moved, casts.undefined(functools.partial(reference.run, *change)))
         put_turns(moved, truth, turns(reference, permitted))
     except WorkerError as error:
         notes.append("float64 does not run: " + first_line(error.message))

@@ -177,6 +177,14 @@ judged("torch.randn(99, 70)", "torch.where(x > 0.5, x * x, x)", lambda x: where(
 '''
 
 
+CASTS = COMMON + '''
+source = MODULE.format(names="x", inputs="torch.tensor([[1.0, 300.0, -4.5, float('nan'), float('inf'), 2.0]])",
+                       forward="return torch.round(x).to(torch.int8)")
+found = drawn(source, "made", 1, "i8")
+print(wrong(found, torch.tensor([[1, 127, -4, 0, 127, 2]])), wrong(found, torch.tensor([[1, -5, -4, 9, 9, 3]])))
+'''
+
+
 class Decisions(unittest.TestCase):
     def result(self, program: str) -> str:
         python = harness.ROOT / ".venv/bin/python"
@@ -195,6 +203,9 @@ class Decisions(unittest.TestCase):
         self.assertEqual((counts, honest), (0, 0))
         self.assertEqual(coarse, 6)
         self.assertGreater(shifted, 3)
+
+    def test_a_cast_of_a_number_that_no_integer_equals_may_have_any_result(self) -> None:
+        self.assertEqual(self.result(CASTS).split(), ["0", "1"])
 
     def test_an_input_at_its_limit_has_one_correct_result(self) -> None:
         self.assertEqual(self.result(LEVELS).splitlines(), ["0 3"] * 6)
