@@ -169,12 +169,51 @@ Result<void> decode_copies_arrive(Operands& ops, const Statement& s, const Modif
   return {};
 }
 
-// fence.mbarrier_init.release.cluster, fence.proxy.async{.space}; every other fence is plain.
+namespace {
+
+// fence.proxy.tensormap::generic.{release.scope, acquire.scope [address], 128}. The simulator reads
+// tensor maps in program order, so it needs only the order between threads.
+Result<void> fence_tensor_map(Operands& ops, const Statement& s, const Modifiers& m) {
+  static constexpr std::string_view scopes[] = {"cta", "cluster", "gpu", "sys"};
+  const bool acquires = m.parts.size() == 5 && m.parts[3] == "acquire";
+  const bool known =
+      m.parts.size() == 5 && (acquires || m.parts[3] == "release") &&
+      std::find(std::begin(scopes), std::end(scopes), m.parts[4]) != std::end(scopes);
+  if (!known) return ops.code.unsupported(sanitize(s.opcode, 80));
+  CG_CHECK(ops.code.count(s, acquires ? 2 : 0, acquires ? 2 : 0));
+  Inst in;
+  in.op = Op::fence, in.kind = Kind::other;
+  in.sub = m.parts[4] == "cta" ? kFenceCta : kFenceGpu;
+  if (acquires) {
+    const Operand& size = s.operands[1];
+    if (size.kind != Operand::Kind::integer || size.value != 128)
+      return ops.code.wrong("the size of a tensor map is 128");
+    CG_CHECK(ops.address(s.operands[0], in));
+    ops.code.emit(in, {in.a}, {});
+  } else {
+    ops.code.emit(in, {}, {});
+  }
+  return {};
+}
+
+// fence.proxy.async::generic.{acquire.sync_restrict::shared::cluster, release.sync_restrict::
+// shared::cta}.cluster: one direction of fence.proxy.async for shared memory. The check does not
+// distinguish the directions.
+bool is_one_way(const Modifiers& m) {
+  if (m.parts.size() != 6 || m.parts[5] != "cluster") return false;
+  return (m.parts[3] == "acquire" && m.parts[4] == "sync_restrict::shared::cluster") ||
+         (m.parts[3] == "release" && m.parts[4] == "sync_restrict::shared::cta");
+}
+
+}  // namespace
+
+// fence.mbarrier_init.release.cluster, fence.proxy.*; every other fence is plain.
 Result<void> decode_fence(Operands& ops, const Statement& s, const Modifiers& m) {
   const std::string_view what = m.parts.size() > 1 ? m.parts[1] : "";
   if (what != "proxy" && what != "mbarrier_init") return decode_control(ops, s, m);
   const std::string_view kind = m.parts.size() > 2 ? m.parts[2] : "";
   const std::string_view space = m.parts.size() > 3 ? m.parts[3] : "";
+  if (what == "proxy" && kind == "tensormap::generic") return fence_tensor_map(ops, s, m);
   static constexpr std::string_view spaces[] = {"", "global", "shared::cta", "shared::cluster"};
   const bool known_space =
       std::find(std::begin(spaces), std::end(spaces), space) != std::end(spaces);
@@ -189,6 +228,9 @@ Result<void> decode_fence(Operands& ops, const Statement& s, const Modifiers& m)
     in.sub = space.empty()       ? kFenceProxy
              : space == "global" ? kFenceProxyGlobal
                                  : kFenceProxyShared;
+  } else if (kind == "async::generic") {
+    known = is_one_way(m);
+    in.sub = kFenceProxyShared;
   } else {
     known = known && kind == "alias" && space.empty();
   }

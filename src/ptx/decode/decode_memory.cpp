@@ -172,6 +172,8 @@ Result<void> decode_atomic(Operands& ops, const Statement& s, const Modifiers& m
       op = found;
     } else if (auto t = atomic_type(m.parts[i])) {
       type = t, of = m.parts[i];
+    } else if (m.parts[i] == "v8") {
+      in.vec = 8;
     } else {
       known = read_part(m.parts[i], in) && known;
     }
@@ -179,8 +181,9 @@ Result<void> decode_atomic(Operands& ops, const Statement& s, const Modifiers& m
   keep_to_scope(m, in);
   if (in.space != Space::generic && in.space != Space::global && in.space != Space::shared)
     known = false;
-  const bool vector = in.vec > 1 && of.find('f') != std::string_view::npos;
-  if (!known || !op || !type || (in.vec != 1 && !vector) || !atomic_known(*op, *type))
+  const bool vector = in.vec > 1;
+  if (!known || !op || !type ||
+      !(vector ? atomic_vector_known(*op, *type, in.vec) : atomic_known(*op, *type)))
     return ops.code.unsupported(sanitize(s.opcode, 80));
   in.size = uint8_t(type_bytes(of));
   in.sub = uint8_t(*op), in.e = int32_t(*type);

@@ -70,6 +70,13 @@ Result<void> decode_move(Operands& ops, const Statement& s, const Modifiers& m) 
     ops.code.emit(in, {}, {d.offset});
     return {};
   }
+  if (whole == 0 && from.text == "%is_explicit_cluster") {
+    // A plan gives a size only to clusters of several CTAs.
+    CG_TRY(Slot d, ops.destination(to, 0));
+    return emit_compare(ops, "setp.gt.u32", -1, nullptr,
+                        ops.code.special(Special::cluster_nctarank), ops.code.constant(1, 4), d,
+                        {});
+  }
   if (from.kind == Operand::Kind::word && from.text.starts_with('%') &&
       !ops.find_register(from.text) && !ops.find_special(from.text)) {
     return ops.code.unsupported("special register " + sanitize(from.text, 60));

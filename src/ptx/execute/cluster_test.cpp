@@ -122,6 +122,16 @@ TEST_F(Cluster, RanksAndSizes) {
   }
 }
 
+TEST_F(Cluster, AKernelMayAskWhetherItHasAClusterSize) {
+  const std::string body =
+      "mov.pred %p1, %is_explicit_cluster; selp.u32 %r8, 7, 5, %p1; @%p0 st.global.u32 [%rd0], "
+      "%r8;";
+  run(body, {2, 1, 1}, 32, {2, 1, 1});
+  EXPECT_EQ(out[0], 7u);
+  run(body, {1, 1, 1}, 32, {1, 1, 1});
+  EXPECT_EQ(out[0], 5u);
+}
+
 TEST_F(Cluster, TheKernelMayNameItsCluster) {
   const Module m = kernel(kStore + kSync + kLoad + kSync, ".reqnctapercluster 4, 1, 1");
   auto r = start(m, {8, 1, 1}, 32, {1, 1, 1});

@@ -355,6 +355,37 @@ TEST(Kernels, AtomicsFromManyThreads) {
   EXPECT_EQ(extremes[1], *std::max_element(x.begin(), x.end()));
 }
 
+// One thread applies red or atom to eight elements of 16 bits.
+std::vector<uint16_t> after_vector(const std::string& opcode, const std::string& values,
+                                   LaunchStatus status = LaunchStatus::ok) {
+  auto m = Module::parse(
+      ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 out) {\n"
+      ".reg .b64 %d; .reg .b16 %h<8>; .reg .b32 %r<4>; .reg .f32 %f<8>; .reg .pred %p;\n"
+      "ld.param.u64 %d, [out]; mov.u32 %r0, %tid.x; setp.ne.u32 %p, %r0, 0; @%p ret;\n"
+      "mov.b16 %h0, 0x3c00; mov.b16 %h1, 0x4000; mov.b16 %h2, 0x4200; mov.b16 %h3, 0xc000;\n"
+      "mov.b32 %r0, {%h0, %h1}; mov.b32 %r1, {%h2, %h3};\n" +
+      opcode + " [%d], " + values + ";\nret;\n}\n");
+  if (!m) ADD_FAILURE() << m.error().text();
+  std::vector<uint16_t> out(8, 0x4100);  // 2.5
+  Sim sim;
+  sim.run(*m, "k", 1, 32, {sim.output("out", out)}, 0, status);
+  return out;
+}
+
+TEST(Kernels, VectorAtomics) {
+  using V = std::vector<uint16_t>;
+  // 1, 2, 3 and -2 as halves
+  EXPECT_EQ(after_vector("red.global.add.noftz.v8.f16", "{%h0, %h1, %h2, %h3, %h3, %h2, %h1, %h0}"),
+            (V{0x4300, 0x4480, 0x4580, 0x3800, 0x3800, 0x4580, 0x4480, 0x4300}));
+  EXPECT_EQ(after_vector("red.global.v2.f16x2.max.noftz", "{%r0, %r1}"),
+            (V{0x4100, 0x4100, 0x4200, 0x4100, 0x4100, 0x4100, 0x4100, 0x4100}));
+  EXPECT_EQ(after_vector("red.relaxed.gpu.global.min.noftz.v4.f16", "{%h0, %h1, %h2, %h3}"),
+            (V{0x3c00, 0x4000, 0x4100, 0xc000, 0x4100, 0x4100, 0x4100, 0x4100}));
+  for (const char* wrong : {"red.global.add.v8.f32", "red.global.min.v2.f32",
+                            "red.global.add.noftz.v8.f16x2", "red.global.add.v2.u32"})
+    after_vector(wrong, "{%r0, %r1}", LaunchStatus::unsupported);
+}
+
 TEST(Kernels, WarpCollectives) {
   Module m = golden("atomics.ptx");
   auto x = integers(128, 0, 100);

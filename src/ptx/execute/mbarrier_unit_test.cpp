@@ -245,11 +245,13 @@ TEST(Mbarrier, WrongTextIsAnErrorAndUnknownFormsAreNamed) {
        {"mbarrier.init.shared::cta.b64 [%b];", "mbarrier.arrive.shared::cluster.b64 %s, [%b];",
         "mbarrier.arrive.noComplete.shared::cta.b64 _, [%b];",
         "mbarrier.test_wait.parity.shared::cta.b64 %p, [%b], 0, 10;",
-        "mbarrier.try_wait.shared::cta.b64 %p, [%b], %b;"})
+        "mbarrier.try_wait.shared::cta.b64 %p, [%b], %b;",
+        "fence.proxy.tensormap::generic.acquire.gpu [%s], 64;"})
     EXPECT_FALSE(Module::parse(head + std::string(text) + "\nret;\n}\n").has_value()) << text;
-  for (const char* text :
-       {"mbarrier.test_wait.shared::cluster.b64 %p, [%b], %s0;",
-        "fence.proxy.tensormap::generic.release.gpu;", "mbarrier.arrive.parity.b64 _, [%b];"}) {
+  for (const char* text : {"mbarrier.test_wait.shared::cluster.b64 %p, [%b], %s0;",
+                           "fence.proxy.tensormap::generic.weak.gpu;",
+                           "fence.proxy.async::generic.acquire.sync_restrict::shared::cta.cluster;",
+                           "mbarrier.arrive.parity.b64 _, [%b];"}) {
     const MbarrierOutcome o = run_mbarrier(text, 32, LaunchStatus::unsupported);
     EXPECT_NE(o.report.reason.find(std::string(text).substr(0, 12)), std::string::npos)
         << o.report.reason;
@@ -260,6 +262,10 @@ TEST(Mbarrier, FencesOfTheProxiesAreAccepted) {
   const MbarrierOutcome o = run_mbarrier(
       "fence.proxy.async;\nfence.proxy.async.shared::cta;\nfence.proxy.async.shared::cluster;\n"
       "fence.proxy.async.global;\nfence.proxy.alias;\nfence.mbarrier_init.release.cluster;\n"
+      "fence.proxy.tensormap::generic.release.cta; fence.proxy.tensormap::generic.release.gpu;\n"
+      "fence.proxy.tensormap::generic.acquire.sys [%o], 128;\n"
+      "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;\n"
+      "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;\n"
       "elect.sync %r0|%p, 0xffffffff;\n@%p mov.u32 %d, 1;\n");
   EXPECT_EQ(std::count(o.out.begin(), o.out.begin() + 32, 1u), 1);
 }

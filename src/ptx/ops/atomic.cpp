@@ -77,16 +77,13 @@ uint16_t extreme16(AtomicOp op, uint16_t old, uint16_t b) {
 }
 template <class Format>
 uint64_t halves(AtomicOp op, std::byte* place, uint64_t b, bool pair) {
-  if (op != AtomicOp::add) {
-    return update<uint16_t>(place,
-                            [&](uint16_t old) { return extreme16<Format>(op, old, uint16_t(b)); });
-  }
-  if (!pair) {
-    return update<uint16_t>(place, [&](uint16_t old) { return add16<Format>(old, uint16_t(b)); });
-  }
+  auto one = [op](uint16_t old, uint16_t value) {
+    return op == AtomicOp::add ? add16<Format>(old, value) : extreme16<Format>(op, old, value);
+  };
+  if (!pair) return update<uint16_t>(place, [&](uint16_t old) { return one(old, uint16_t(b)); });
   return update<uint32_t>(place, [&](uint32_t old) {
-    return uint32_t(add16<Format>(uint16_t(old >> 16), uint16_t(b >> 16))) << 16 |
-           add16<Format>(uint16_t(old), uint16_t(b));
+    return uint32_t(one(uint16_t(old >> 16), uint16_t(b >> 16))) << 16 |
+           one(uint16_t(old), uint16_t(b));
   });
 }
 
@@ -138,6 +135,14 @@ bool atomic_known(AtomicOp op, AtomicType type) {
     default:
       return true;
   }
+}
+
+bool atomic_vector_known(AtomicOp op, AtomicType type, int elements) {
+  using T = AtomicType;
+  const bool half = type == T::f16 || type == T::bf16, pair = type == T::f16x2 || type == T::bf16x2;
+  if (!half && !pair) return type == T::f32 && op == AtomicOp::add && elements <= 4;
+  const bool known = op == AtomicOp::add || op == AtomicOp::min || op == AtomicOp::max;
+  return known && elements <= (half ? 8 : 4);
 }
 
 uint64_t atomic_apply(AtomicOp op, AtomicType type, std::byte* place, uint64_t b, uint64_t c) {

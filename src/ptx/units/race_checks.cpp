@@ -44,10 +44,11 @@ void order(CtaState& cta, const WarpAccess& a, CtaState& owner, Touch touch) {
   if (cta.hazards->global) cta.hazards->global->join();
 }
 
-// Whether the access may tell another CTA that earlier writes are complete.
-bool signals(const WarpAccess& a, Touch touch) {
-  return touch == Touch::atomic ||
-         (touch == Touch::write && (a.in.ordered || std::has_single_bit(a.mask)));
+// Records that the access may tell another CTA that earlier writes are complete.
+void signal(Hazards& h, const WarpAccess& a, Touch touch) {
+  if (touch == Touch::read) return;
+  if (a.in.releases) h.fence(a.warp.index, kFenceGpu);
+  if (touch == Touch::atomic || a.in.ordered || std::has_single_bit(a.mask)) h.signal(a.warp.index);
 }
 
 GlobalAccess global_access(const WarpAccess& a, Touch touch) {
@@ -65,10 +66,7 @@ GlobalAccess global_access(const WarpAccess& a, Touch touch) {
 bool RaceChecks::shared(const WarpAccess& a, uint32_t lanes, CtaState& owner) {
   Hazards& h = *owner.hazards;
   const Touch touch = touch_of(a.in);
-  if (cta_.cluster && signals(a, touch)) {
-    if (a.in.releases) cta_.hazards->fence(a.warp.index, kFenceGpu);
-    cta_.hazards->signal(a.warp.index);
-  }
+  if (cta_.cluster) signal(*cta_.hazards, a, touch);
   const bool orders = a.in.ordered || (touch == Touch::atomic && a.in.d >= 0);
   if (orders && h.clocks.vector()) {
     order(cta_, a, owner, touch);
@@ -130,8 +128,7 @@ bool RaceChecks::global(const WarpAccess& a, const Buffer& b, BufferShadow& shad
   const bool before_wait = job.unsettled && !(h.waited >> a.warp.index & 1);
   if (before_wait && b.base != job.workspace && shadow.writers.size() && !settled(a, b, shadow))
     return false;
-  if (touch != Touch::read && a.in.releases) h.fence(a.warp.index, kFenceGpu);
-  if (signals(a, touch)) h.signal(a.warp.index);
+  signal(h, a, touch);
   if (touch != Touch::read && (a.in.ordered || touch == Touch::atomic)) h.global->release();
   if (a.in.ordered && touch != Touch::atomic) return true;
   if (!shadow.writers.size()) return true;

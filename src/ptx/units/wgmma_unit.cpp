@@ -67,6 +67,23 @@ const Chunks& chunks_of(const SharedTile& tile) {
   return c;
 }
 
+// Returns a buffer for the converted columns of B. If the columns are not known, writes B to `b`.
+std::byte* columns_of(const CtaState& cta, const WgmmaOp& op, uint64_t descriptor,
+                      const uint32_t* chunks, std::byte* b, bool& known) {
+  const WgmmaColumns::Key key{.run = op.run,
+                              .descriptor = descriptor,
+                              .n = op.n,
+                              .mn_major = op.b_mn_major,
+                              .version = cta.shared_version};
+  WgmmaColumns& cache = WgmmaColumns::of_thread();
+  std::byte* columns = cache.current(key);
+  known = columns != nullptr;
+  if (known) return columns;
+  pack_slices({.d = read_descriptor(descriptor), .mn_major = op.b_mn_major, .rows = op.n}, chunks,
+              cta.shared.data(), b);
+  return cache.find(key, b, known);
+}
+
 }  // namespace
 
 // A matrix in shared memory, and the part that a warp reads.
@@ -244,18 +261,8 @@ bool WgmmaUnit::multiply(Warp& w, const Inst& in, const WarpgroupSteps::Step& st
   if (!chunks) return false;
   read.tiles[0] = o.part, read.low[0] = o.low, read.end[0] = o.end;
   if (cta_.races) cta_.wgmma->reads.push_back(read);
-  const WgmmaColumns::Key key{.run = op.run,
-                              .descriptor = step.b,
-                              .n = op.n,
-                              .mn_major = op.b_mn_major,
-                              .version = cta_.shared_version};
-  WgmmaColumns& cache = WgmmaColumns::of_thread();
-  std::byte* columns = cache.current(key);
-  bool known = columns != nullptr;
-  if (!known) {
-    pack_slices(tile, chunks, cta_.shared.data(), b);
-    columns = cache.find(key, b, known);
-  }
+  bool known = false;
+  std::byte* columns = columns_of(cta_, op, step.b, chunks, b, known);
   op.run({.a = a,
           .b = b,
           .columns = columns,
