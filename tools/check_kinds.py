@@ -40,6 +40,7 @@ PARSERS = {
     "src/core/plan_parse.cpp": "plans",
     "src/core/task.cpp": "numbers of the torch worker",
     "src/engine/propose/command_proposer.cpp": "messages of a proposer",
+    "src/eval/diagnosis/dependence.cpp": "operators of torch.fx",
     "src/eval/source/*": "C++",
     "src/llm/anthropic.cpp": "messages of a provider",
     "src/llm/api_json.cpp": "JSON schemas",

@@ -50,6 +50,7 @@ Result<engine::CompareSettings> compare_settings(const CompareOptions& options,
   engine::OptimizeSettings& o = s.optimize;
   CG_TRY(o.asked, asked_accuracy(config));
   CG_CHECK(options.model.apply_to_many(config, s.evaluators, o));
+  CG_TRY(s.strategies, engine::with_dialects(s.strategies, options.model.dialects()));
   // The limit of rounds must not end a run before it has used its evaluations.
   if (auto& agents = o.search.agents;
       agents && !agents->published && !options.model.gives_rounds()) {
@@ -85,7 +86,9 @@ void add_flags(CLI::App& command, CompareOptions& o) {
   command.add_option("TASK", o.files, "PyTorch files, as for `cutegen optimize`")->required();
   command.add_option(
       "--strategies", o.strategies,
-      "strategies: cutegen, cudaforge, stark, astra, astra-single, best-of-n, climb\n"
+      "strategies: cutegen, cudaforge, stark, astra, astra-single, best-of-n, climb;\n"
+      "NAME:DIALECT fixes the dialect of one; with --dialect cute,cuda, each strategy runs\n"
+      "once per dialect\n"
       "(default: cutegen,cudaforge,best-of-n)");
   o.settings.add(command, {"device", "model", "rewrites", "budget_evaluations", "python",
                            "runs_dir", "compile_memory", "require_sandbox"});
@@ -105,6 +108,7 @@ void add_flags(CLI::App& command, CompareOptions& o) {
   command.add_option("--trace", o.trace,
                      "write a timeline of the work to this file, in Chrome's trace format");
   command.add_option("--out", o.out, "folder for tables and best programs (default compare)");
+  o.model.take_several_dialects();
   o.model.add(command);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/text.h"
 #include "cli/settings.h"
 #include "engine/propose/agent_proposer.h"
 #include "engine/propose/proposer.h"
@@ -21,7 +22,8 @@ void ModelOptions::add(CLI::App& command) {
     options_.push_back(command.add_flag(name, value, meaning)->group(kGroup));
   };
   option("--dialect", dialect_,
-         "dialect of the kernels: cute or cuda (default cute; cuda if the\n"
+         "dialect of the kernels: cute, cuda or cute-strict, which refuses inline\n"
+         "matrix instructions and swizzles computed by hand (default cute; cuda if the\n"
          "task is a CUDA kernel)");
   option("--start", start_,
          "who writes the first program: scratch (the model) or recipe (default scratch)");
@@ -105,8 +107,9 @@ Result<void> ModelOptions::apply(engine::OptimizeSettings& settings) const {
   settings.search.agents->judge = !no_judge_;
   settings.search.agents->profiler = !no_profiler_;
   settings.dialect_asked = !dialect_.empty();
-  if (settings.dialect_asked) {
-    CG_TRY(settings.search.agents->dialect, search::parse_dialect(dialect_, "--dialect"));
+  for (const std::string& name : dialects()) {
+    CG_TRY(Dialect dialect, search::parse_dialect(name, "--dialect"));
+    if (name == dialects().front()) settings.search.agents->dialect = dialect;
   }
   CG_TRY(settings.search.agents->start, search::parse_start(start_, "--start"));
   CG_TRY(settings.search.agents->profiling, search::parse_profiling(profiling_, "--profiling"));
@@ -116,6 +119,11 @@ Result<void> ModelOptions::apply(engine::OptimizeSettings& settings) const {
   settings.model_settings.prices = prices_;
   if (temperature_ >= 0) settings.model_settings.temperature = temperature_;
   return {};
+}
+
+std::vector<std::string> ModelOptions::dialects() const {
+  if (dialect_.empty()) return {};
+  return several_dialects_ ? split(dialect_, ',') : std::vector{dialect_};
 }
 
 Result<void> ModelOptions::apply_to_many(const Config& config, int evaluators,

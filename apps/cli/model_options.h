@@ -22,6 +22,9 @@ class ModelOptions {
   Result<void> apply_to_many(const Config& config, int evaluators,
                              engine::OptimizeSettings& settings) const;
   bool gives_rounds() const { return rounds_ > 0; }
+  // Lets --dialect name several dialects, separated by commas. apply() uses the first one.
+  void take_several_dialects() { several_dialects_ = true; }
+  std::vector<std::string> dialects() const;
 
  private:
   search::AgentSettings agents_;
@@ -32,6 +35,7 @@ class ModelOptions {
   bool no_planner_ = false, no_judge_ = false, no_profiler_ = false;
   double epsilon_ = -1;  // below 0: the strategy's default
   int rounds_ = 0;       // 0: the strategy's default
+  bool several_dialects_ = false;
   std::vector<std::string> without_;
   std::vector<CLI::Option*> options_;
 };

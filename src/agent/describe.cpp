@@ -12,6 +12,7 @@
 #include "agent/plan_edit.h"
 #include "base/text.h"
 #include "core/floor.h"
+#include "search/structure.h"
 
 namespace cutegen::agent {
 namespace {
@@ -332,6 +333,16 @@ std::string describe_program(const KernelProgram& program) {
   for (const auto& [name, text] : program.sources)
     out += fmt::format("{}:\n```cuda\n{}{}```\n", name, text, text.ends_with('\n') ? "" : "\n");
   return out + "plan.json:\n```json\n" + plan_text(program.plan) + "```\n";
+}
+
+std::string describe_cute(const KernelProgram& program) {
+  constexpr double kFew = 0.2;
+  if (!uses_cute(program.plan.dialect)) return {};
+  const double share = search::cute_use(program).share;
+  return fmt::format("CuTe: {:.0f}% of the statements.{}\n", 100 * share,
+                     share < kFew ? " Use its layouts, copies and products where they are shorter "
+                                    "than the same code by hand."
+                                  : "");
 }
 
 std::string describe_verdict(const Verdict& v, double floor_ns, bool profile, int detail) {

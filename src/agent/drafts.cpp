@@ -30,6 +30,12 @@ Draft& Drafts::keep(KernelProgram program, const std::string& summary) {
   return drafts_.back();
 }
 
+const Draft* Drafts::before(const Draft& draft) const {
+  for (size_t i = 1; i < drafts_.size(); ++i)
+    if (&drafts_[i] == &draft) return &drafts_[i - 1];
+  return nullptr;
+}
+
 const Draft* Drafts::find(const std::string& name) const {
   auto it =
       std::find_if(drafts_.begin(), drafts_.end(), [&](const Draft& d) { return d.name == name; });

@@ -36,6 +36,8 @@ class Drafts {
   Draft* find(const std::string& name);
   // Returns the newest draft, or null if there are no drafts.
   const Draft* last() const { return drafts_.empty() ? nullptr : &drafts_.back(); }
+  // Returns the draft that the model passed just before this one, or null.
+  const Draft* before(const Draft& draft) const;
   const Draft* fastest() const;  // the fastest correct draft, or null
   std::string names() const;     // the names of all drafts ("d1, d2"), or "none"
   // Returns the message to a model that named the unknown draft `name`.

@@ -78,16 +78,34 @@ TEST(Library, PagesAreChosenByClass) {
 
 // A page about matrix products in a coarse type does not fit a task that needs float32's accuracy.
 TEST(Library, PagesAreAsAccurateAsTheTaskDemands) {
-  EXPECT_THAT(pages_of(brief_of("matmul", MathMode::fp32)),
-              ElementsAre("gemm_wgmma", "gemm_wgmma_pairs", "three_products", "gemm"));
+  EXPECT_THAT(
+      pages_of(brief_of("matmul", MathMode::fp32)),
+      ElementsAre("gemm_wgmma", "gemm_wgmma_pairs", "three_products", "gemm", "tiled_epilogue"));
   EXPECT_THAT(pages_of(brief_of("matmul", MathMode::fp16)),
-              ElementsAre("gemm_wgmma_halves", "tiled_mma", "gemm"));
+              ElementsAre("gemm_wgmma_halves", "tiled_mma", "gemm", "tiled_epilogue"));
   auto conv = brief_of("conv", MathMode::fp32);
-  EXPECT_THAT(pages_of(conv), ElementsAre("conv_wgmma", "three_products", "gemm"));
+  EXPECT_THAT(pages_of(conv),
+              ElementsAre("conv_wgmma", "three_products", "gemm", "tiled_epilogue"));
   conv.task.tf32_convolutions = true;
-  EXPECT_THAT(pages_of(conv), ElementsAre("conv_wgmma", "tiled_mma", "gemm"));
+  EXPECT_THAT(pages_of(conv), ElementsAre("conv_wgmma", "tiled_mma", "gemm", "tiled_epilogue"));
   conv.task.workload = "conv+matmul";
   EXPECT_THAT(pages_of(conv), AllOf(Contains("tiled_mma"), Contains("three_products")));
+}
+
+// Where CuTe is shorter than CUDA by hand, a page shows how. A page in CuTe only is not for plain
+// CUDA.
+TEST(Library, CuteHasPagesForProductsTilesAndEpilogues) {
+  for (const char* name : {"three_products", "tma_tiles", "tiled_epilogue", "tiled_mma"}) {
+    const Component* page = find_component(name);
+    ASSERT_NE(page, nullptr) << name;
+    EXPECT_THAT(page->example, HasSubstr("#include <cute/tensor.hpp>")) << name;
+  }
+  EXPECT_EQ(find_component("Swizzle"), find_component("tiled_epilogue"));
+  auto strict = brief_of("matmul", MathMode::fp16);
+  strict.dialect = Dialect::cute_strict;
+  EXPECT_EQ(pages_of(strict), pages_of(brief_of("matmul", MathMode::fp16)));
+  strict.dialect = Dialect::cuda;
+  EXPECT_THAT(pages_of(strict), Not(Contains("tiled_epilogue")));
 }
 
 TEST(Library, PagesAboutAnOperatorServeOnlyTasksThatHaveIt) {

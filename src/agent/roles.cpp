@@ -36,9 +36,10 @@ struct Detail {
 Data system_data(const TaskBrief& brief, const Detail& detail) {
   Data data;
   data.set("dialect", to_string(brief.dialect));
-  data.set("cute", brief.dialect == Dialect::cute);
+  data.set("cute", uses_cute(brief.dialect));
+  data.set("strict", brief.dialect == Dialect::cute_strict);
   Data mistakes;
-  mistakes.set("cute", brief.dialect == Dialect::cute);
+  mistakes.set("cute", uses_cute(brief.dialect));
   data.set("mistakes", std::string(trim(render("mistakes.md", mistakes))));
   Data pages(Data::type::list);
   auto all = components_for(brief);
@@ -142,7 +143,9 @@ std::string subject_text(const TaskBrief& brief, const Question& q,
   data.set("base", whole_of(q, changes).id);
   if (changes) data.set("changes", std::string(trim(*changes)));
   if (q.verdict) {
-    data.set("measured", describe_verdict(*q.verdict, brief.floor_ns, q.profile, detail.verdict));
+    std::string measured = describe_verdict(*q.verdict, brief.floor_ns, q.profile, detail.verdict);
+    if (q.verdict->status == Status::correct) measured += describe_cute(q.subject->program);
+    data.set("measured", measured);
     if (q.verdict->timing) set_if(data, "time", human_ns(q.verdict->timing->time_ns));
   }
   return std::string(trim(render("subject.md", data))) + "\n";

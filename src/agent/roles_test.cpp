@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <regex>
 
 #include "agent/describe.h"
 #include "agent/hints.h"
@@ -169,6 +170,60 @@ TEST(Golden, WhatAllQuestionsOfARunBeginWith) {
   cuda.dialect = Dialect::cuda;
   EXPECT_THAT(make_request(cuda, {.role = Role::coder, .purpose = Purpose::first}, {}).system,
               AllOf(HasSubstr("\"dialect\": \"cuda\""), Not(HasSubstr("TiledMMA"))));
+}
+
+// Models used `k` as a symbol, because no question said that the name is reserved.
+TEST(Questions, ReservedNamesAndFamiliesAreInTheCommonPart) {
+  const std::string system =
+      make_request(softmax_brief(), {.role = Role::coder, .purpose = Purpose::first}, {}).system;
+  const size_t at = system.find("These names are reserved");
+  ASSERT_NE(at, std::string::npos);
+  const std::string reserved = system.substr(at, system.find('\n', at) - at);
+  for (const std::string name : {"arg", "attr", "ceil_div", "dim", "k", "max", "min", "occupancy",
+                                 "size", "stride", "rows"}) {
+    Json plan = to_json(test_program().plan);
+    plan["symbols"] = {{name, "4"}};
+    plan["steps"][0]["grid"] = {name};
+    const bool refused = !plan_from_json(plan);
+    EXPECT_EQ(refused, name != "rows") << name;
+    EXPECT_EQ(std::regex_search(reserved, std::regex("\\b" + name + "\\b")), refused) << name;
+  }
+  EXPECT_THAT(reserved, HasSubstr(" gpu "));  // "gpu.sms"
+  for (const char* family : {"made", "signed", "heavy", "outliers", "special", "extremes"})
+    EXPECT_THAT(system, HasSubstr(std::string("`") + family + "` (")) << family;
+}
+
+TEST(Questions, TheStrictDialectNamesWhatItRefuses) {
+  auto brief = softmax_brief();
+  auto system = [&] {
+    return make_request(brief, {.role = Role::coder, .purpose = Purpose::first}, {}).system;
+  };
+  EXPECT_THAT(system(), Not(HasSubstr("cute-strict")));
+  brief.dialect = Dialect::cute_strict;
+  EXPECT_THAT(system(), AllOf(HasSubstr("\"dialect\": \"cute-strict\","),
+                              HasSubstr("The lint refuses inline assembly with matrix"),
+                              HasSubstr("TiledMMA")));
+}
+
+// Three of four statements use CuTe, or none does; plain CUDA has no share.
+TEST(Questions, TheShareOfCuteIsTold) {
+  KernelProgram program;
+  program.sources["kernel.cu"] =
+      "#include <cute/tensor.hpp>\nvoid f() { auto l = make_layout(a); auto t = make_tensor(p, l);"
+      " copy(t, u); int i = 0; }";
+  EXPECT_EQ(describe_cute(program), "CuTe: 75% of the statements.\n");
+  program.plan.dialect = Dialect::cute_strict;
+  EXPECT_EQ(describe_cute(program), "CuTe: 75% of the statements.\n");
+  program.sources["kernel.cu"] = "void f() { int i = 0; }";
+  EXPECT_THAT(describe_cute(program), HasSubstr("CuTe: 0% of the statements. Use its layouts"));
+  program.plan.dialect = Dialect::cuda;
+  EXPECT_EQ(describe_cute(program), "");
+  const State good = correct_state();
+  EXPECT_THAT(question({.role = Role::coder,
+                        .purpose = Purpose::improve,
+                        .subject = &good.candidate,
+                        .verdict = &good.verdict}),
+              HasSubstr("% of the statements."));
 }
 
 TEST(Golden, QuestionsOfAllRoles) {

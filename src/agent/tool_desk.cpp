@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "agent/changes.h"
 #include "agent/describe.h"
 #include "agent/hints.h"
 #include "agent/library.h"
@@ -48,6 +49,7 @@ int64_t ToolDesk::calls_left() const {
 Result<std::vector<llm::ToolResult>> ToolDesk::answer(const Context& ctx,
                                                       const std::vector<llm::ToolCall>& calls) {
   std::vector<llm::ToolResult> out;
+  shorter_.clear();  // some providers use the ids of calls again
   for (const llm::ToolCall& call : calls) {
     if (calls_left() == 0) {
       out.push_back({.call_id = call.id,
@@ -102,14 +104,14 @@ ToolDesk::Told ToolDesk::perform(const Context& ctx, const llm::ToolCall& call,
   }
   if (use->tool == Tool::profile) return profile(*use);
   if (use->tool == Tool::diff_best) return diff_best(*use);
-  auto draft = draft_of(*use);
+  auto draft = draft_of(*use, call.id);
   if (!draft) return Said{.text = draft.error().text, .is_error = true};
   if (use->tool == Tool::compile) return compile(ctx, **draft, past.has_value());
   return evaluate(ctx, **draft);
 }
 
 // Returns the draft that a call names, or keeps the new draft that its changes create.
-tl::expected<Draft*, Reask> ToolDesk::draft_of(const ToolUse& use) {
+tl::expected<Draft*, Reask> ToolDesk::draft_of(const ToolUse& use, const std::string& call_id) {
   Draft* from = drafts_.find(use.draft);
   if (!use.draft.empty() && !from)
     return tl::unexpected(Reask{.reason = "no_draft", .text = drafts_.missing_text(use.draft)});
@@ -121,7 +123,34 @@ tl::expected<Draft*, Reask> ToolDesk::draft_of(const ToolUse& use) {
   if (!changes) return tl::unexpected(changes.error());
   auto program = apply_reply(*changes, base, set_.check);
   if (!program) return tl::unexpected(program.error());
-  return &drafts_.keep(std::move(*program), changes->summary);
+  Draft& draft = drafts_.keep(std::move(*program), changes->summary);
+  note_changes(draft, use, call_id);
+  return &draft;
+}
+
+// Writes a whole program as changes to the last draft before it or to the question's program.
+void ToolDesk::note_changes(const Draft& draft, const ToolUse& use, const std::string& call_id) {
+  if (use.kernel.empty()) return;
+  const KernelProgram& program = draft.candidate.program;
+  std::optional<Json> best;
+  auto consider = [&](const std::string& name, const KernelProgram& base) {
+    auto edits = changes_text(base, program);
+    if (!edits || (best && (*best)["edits"].get_ref<const std::string&>().size() <= edits->size()))
+      return;
+    best = Json{{"edits", std::move(*edits)}};
+    if (!name.empty()) (*best)["draft"] = name;
+    if (!use.summary.empty()) (*best)["summary"] = use.summary;
+  };
+  if (const Draft* before = drafts_.before(draft))
+    consider(before->name, before->candidate.program);
+  if (set_.question.subject) consider("", set_.question.subject->program);
+  if (best) shorter_[call_id] = std::move(*best);
+}
+
+void ToolDesk::tell_as_changes(llm::Message& message) const {
+  if (!message.opaque.is_null()) return;
+  for (llm::ToolCall& call : message.calls)
+    if (auto it = shorter_.find(call.id); it != shorter_.end()) call.arguments = it->second;
 }
 
 // `known`: the tool ran before the process died, and the journal holds its result.
@@ -163,9 +192,12 @@ ToolDesk::Told ToolDesk::evaluate(const Context& ctx, Draft& draft) {
   }
   if (draft.verdict->status == Status::aborted)
     return Said{.text = aborted_text(*draft.verdict), .is_error = true};
-  return Said{.text = fmt::format("Draft {} is kept as {}.\n", draft.name, draft.candidate.id) +
-                      describe_verdict(*draft.verdict, set_.floor_ns, set_.question.profile, 2) +
-                      hint_list(draft.candidate.program, *draft.verdict)};
+  return Said{
+      .text =
+          fmt::format("Draft {} is kept as {}.\n", draft.name, draft.candidate.id) +
+          describe_verdict(*draft.verdict, set_.floor_ns, set_.question.profile, 2) +
+          (draft.verdict->status == Status::correct ? describe_cute(draft.candidate.program) : "") +
+          hint_list(draft.candidate.program, *draft.verdict)};
 }
 
 ToolDesk::Said ToolDesk::profile(const ToolUse& use) const {

@@ -12,6 +12,8 @@
 // Example: ToolDesk desk(setting, host); CG_TRY(auto results, desk.answer(ctx, reply.calls));
 #pragma once
 
+#include <map>
+
 #include "agent/brief.h"
 #include "agent/drafts.h"
 #include "agent/edit.h"
@@ -73,6 +75,10 @@ class ToolDesk {
 
   Result<std::vector<llm::ToolResult>> answer(const Context& ctx,
                                               const std::vector<llm::ToolCall>& calls);
+  // Rewrites calls of this message that gave a whole program, after answer(): later requests repeat
+  // them as changes to an earlier draft or to the question's program. Leaves messages with data for
+  // the provider unchanged.
+  void tell_as_changes(llm::Message& message) const;
   int64_t calls_left() const;
   int calls() const { return calls_; }
   const Drafts& drafts() const { return drafts_; }
@@ -94,12 +100,14 @@ class ToolDesk {
   Told evaluate(const Context& ctx, Draft& draft);
   Said profile(const ToolUse& use) const;
   Said diff_best(const ToolUse& use) const;
-  tl::expected<Draft*, Reask> draft_of(const ToolUse& use);
+  tl::expected<Draft*, Reask> draft_of(const ToolUse& use, const std::string& call_id);
+  void note_changes(const Draft& draft, const ToolUse& use, const std::string& call_id);
   Result<void> judge(const Context& ctx, Draft& draft);
 
   ToolSetting set_;
   ToolHost& host_;
   Drafts drafts_;
+  std::map<std::string, Json> shorter_;  // arguments as changes, by the id of the call
   int calls_ = 0, evaluations_ = 0;
 };
 

@@ -8,8 +8,10 @@
 #include <random>
 
 #include "agent/library.h"
+#include "agent/plan_edit.h"
 #include "agent/testing/test_program.h"
 #include "agent/tool_desk.h"
+#include "llm/tokens.h"
 
 namespace cutegen::agent {
 namespace {
@@ -294,6 +296,78 @@ TEST_F(Desk, AnyCallsGetResults) {
     ASSERT_TRUE(results) << results.error().text();
     ASSERT_EQ(results->size(), calls.size());
   }
+}
+
+// Six drafts, each with another line changed, and all given as whole programs.
+struct Dialogue {
+  std::vector<llm::Message> told, plain;
+  std::vector<KernelProgram> programs;
+};
+
+int64_t call_tokens(const std::vector<llm::Message>& messages) {
+  int64_t out = 0;
+  for (const llm::Message& m : messages)
+    for (const llm::ToolCall& c : m.calls) out += llm::estimate_tokens(dump_json(c.arguments));
+  return out;
+}
+
+KernelProgram long_draft(int n) {
+  KernelProgram out = long_program();
+  std::string& source = out.sources["kernel.cu"];
+  const std::string line = "stage_" + std::to_string(n) + "(float x) {\n";
+  source.insert(source.find(line) + line.size(), "  // " + std::to_string(n) + "\n");
+  return out;
+}
+
+TEST_F(Desk, WholeProgramsAreToldAsChangesInLaterRequests) {
+  Dialogue d;
+  Candidate subject{.id = "c1", .program = long_program()};
+  ToolSetting set = setting();
+  set.question.subject = &subject;
+  set.limits.calls = 6;
+  ToolDesk desk(set, host_);
+  for (int n = 1; n <= 6; ++n) {
+    d.programs.push_back(long_draft(n));
+    llm::Message message{.speaker = llm::Speaker::assistant};
+    message.calls = {{.id = "call",
+                      .name = "compile",
+                      .arguments = {{"kernel", d.programs.back().sources["kernel.cu"]},
+                                    {"plan", plan_text(d.programs.back().plan)},
+                                    {"summary", "step"}}}};
+    d.plain.push_back(message);
+    ASSERT_TRUE(desk.answer({}, message.calls));
+    desk.tell_as_changes(message);
+    d.told.push_back(message);
+  }
+  EXPECT_LE(double(call_tokens(d.told)), 0.4 * double(call_tokens(d.plain)));
+  // The calls as told give the same drafts, in the same order.
+  ToolDesk again(set, host_);
+  for (size_t n = 0; n < d.told.size(); ++n) {
+    ASSERT_TRUE(again.answer({}, d.told[n].calls));
+    ASSERT_NE(again.drafts().last(), nullptr);
+    EXPECT_EQ(program_id(again.drafts().last()->candidate.program), program_id(d.programs[n]));
+    EXPECT_EQ(d.told[n].calls[0].arguments["summary"], "step");
+  }
+}
+
+// A provider's own data repeats the call as it was, so the call stays, too.
+TEST_F(Desk, CallsWithDataOfTheProviderStayAsTheyAre) {
+  Candidate subject{.id = "c1", .program = long_program()};
+  ToolSetting set = setting();
+  set.question.subject = &subject;
+  ToolDesk desk(set, host_);
+  const KernelProgram draft = long_draft(1);
+  llm::Message message{.speaker = llm::Speaker::assistant};
+  message.calls = {
+      {.id = "call", .name = "compile", .arguments = {{"kernel", draft.sources.at("kernel.cu")}}}};
+  message.opaque = {{"api", "other"}};
+  ASSERT_TRUE(desk.answer({}, message.calls));
+  desk.tell_as_changes(message);
+  EXPECT_TRUE(message.calls[0].arguments.contains("kernel"));
+  message.opaque = Json();
+  desk.tell_as_changes(message);
+  EXPECT_FALSE(message.calls[0].arguments.contains("kernel"));
+  EXPECT_TRUE(message.calls[0].arguments.contains("edits"));
 }
 
 }  // namespace

@@ -85,6 +85,16 @@ std::string summary_of(const BinaryAudit& audit) {
   return sanitize(out, kMostSummary);
 }
 
+void fields(Fields& v, CodePart& p) {
+  v("instructions", p.instructions);
+  v("marks", p.marks, field::if_set + field::most_keys(16));
+}
+
+void fields(Fields& v, CodeShape& s) {
+  v("outside", s.outside);
+  v("loops", s.loops, field::if_set + field::list(kMostCodeLoops));
+}
+
 void fields(Fields& v, CodeAudit& c) {
   v("instructions", c.instructions, kCount);
   v("local_loads", c.local_loads, kCount);
@@ -93,6 +103,7 @@ void fields(Fields& v, CodeAudit& c) {
   v("calls", c.calls, kCount);
   v("indirect", c.indirect, kCount);
   v("mma", c.mma, kCount);
+  v("shape", c.shape);
 }
 
 void fields(Fields& v, KernelAudit& k) {

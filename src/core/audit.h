@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "gpu/code_shape.h"
 
 namespace cutegen {
 
@@ -24,9 +25,10 @@ struct CodeAudit {
   int64_t instructions = 0;
   // LDL and STL instructions: spills, and arrays in local memory
   int64_t local_loads = 0, local_stores = 0;
-  int64_t clock_reads = 0;             // number of reads of a clock or the global timer
-  int64_t calls = 0, indirect = 0;     // indirect: number of calls and branches through a register
-  std::map<std::string, int64_t> mma;  // "HMMA.16816.F32.BF16": 8
+  int64_t clock_reads = 0;              // number of reads of a clock or the global timer
+  int64_t calls = 0, indirect = 0;      // indirect: number of calls and branches through a register
+  std::map<std::string, int64_t> mma;   // "HMMA.16816.F32.BF16": 8
+  std::optional<CodeShape> shape = {};  // absent if the code has too many loops
 };
 
 struct KernelAudit {
@@ -68,6 +70,7 @@ bool is_mma(const std::string& opcode);
 // Summarises the audit in one line: "softmax: 31 registers, 32 B shared, no spills; ...".
 std::string summary_of(const BinaryAudit& audit);
 
+void fields(Fields& v, CodeShape& shape);
 void fields(Fields& v, BinaryAudit& audit);
 
 }  // namespace cutegen

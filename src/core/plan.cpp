@@ -92,12 +92,13 @@ Json steps_json(const std::vector<Step>& steps, const std::string& list) {
 }  // namespace
 
 Names<Dialect> enum_names(Dialect) {
-  static constexpr Name<Dialect> names[] = {{Dialect::cute, "cute"}, {Dialect::cuda, "cuda"}};
+  static constexpr Name<Dialect> names[] = {
+      {Dialect::cute, "cute"}, {Dialect::cuda, "cuda"}, {Dialect::cute_strict, "cute-strict"}};
   return names;
 }
 
 std::optional<Dialect> parse_dialect(std::string_view name) {
-  for (Dialect d : {Dialect::cute, Dialect::cuda})
+  for (Dialect d : {Dialect::cute, Dialect::cuda, Dialect::cute_strict})
     if (name == to_string(d)) return d;
   return std::nullopt;
 }

@@ -63,8 +63,12 @@ struct Step {
   double fill_value = 0;
 };
 
-// The language of the sources: CUDA with CuTe's headers, or plain CUDA.
-enum class Dialect { cute, cuda };
+// The language of the sources: CUDA with CuTe's headers, plain CUDA, or CUDA in which only CuTe
+// multiplies matrices and permutes shared memory.
+enum class Dialect { cute, cuda, cute_strict };
+inline bool uses_cute(Dialect dialect) {
+  return dialect != Dialect::cuda;
+}
 Names<Dialect> enum_names(Dialect);
 std::optional<Dialect> parse_dialect(std::string_view name);
 

@@ -13,12 +13,14 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "base/context.h"
 #include "core/plan.h"
+#include "gpu/code_shape.h"
 
 namespace cutegen {
 
@@ -92,7 +94,8 @@ struct Launch {
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
   int64_t shared_bytes = 0;
   bool cooperative = false, pdl = false;
-  int registers = 0;  // registers per thread, from ptxas; 0 if unknown
+  int registers = 0;                   // registers per thread, from ptxas; 0 if unknown
+  std::optional<CodeShape> code = {};  // of the kernel's machine code
   std::vector<LaunchArg> args;
 };
 struct Fill {

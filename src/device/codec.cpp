@@ -46,6 +46,7 @@ void fields(Fields& v, Launch& l) {
   v("cooperative", l.cooperative);
   v("pdl", l.pdl);
   v("registers", l.registers, field::clamped(0, 65536));
+  v("code", l.code);
   v("args", l.args, kList);
 }
 

@@ -202,6 +202,7 @@ Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step, bool 
   ptx::RunOptions options = options_of(settings);
   const bool in_order = settings.order == RunOrder::in_order;
   if (!settings.checks && in_order) options.latency = &gpu_.latency;
+  if (step.code) options.machine_code = &*step.code;
   if (entry) options.resident_ctas = ptx::resident_ctas(gpu_, *entry, config);
   CG_TRY(ptx::LaunchReport r,
          ptx::launch(ctx, memory_, module, step.kernel, config, params, options));

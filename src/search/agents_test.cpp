@@ -319,6 +319,23 @@ TEST(CutegenAgents, TiesNearTheReachableBoundEndTheRun) {
   EXPECT_EQ(why, "a tie: the same time as the best");
 }
 
+// The published forms stop at their budget only, as in the papers.
+TEST(Agents, TiesNearTheReachableBoundEndEachStrategyThatImproves) {
+  for (const char* name : {"cudaforge", "astra", "astra-single", "stark"})
+    for (const bool published : {false, true}) {
+      AgentWorld world{.judge = [](int, const Asked&) { return timed(100); }, .reachable_ns = 94};
+      const std::string reason =
+          world.run(name, settings(20, {.rounds = 12, .published = published})).reason;
+      const bool tied = reason == "3 ties within 1% near the reachable bound";
+      EXPECT_EQ(tied, !published) << name << ": " << reason;
+      AgentWorld far{.judge = [](int, const Asked&) { return timed(100); }, .reachable_ns = 50};
+      EXPECT_EQ(
+          far.run(name, settings(20, {.rounds = 12, .published = published})).reason.find("ties"),
+          std::string::npos)
+          << name;
+    }
+}
+
 TEST(CutegenAgents, OneFailedStepDoesNotTurnToDetails) {
   AgentWorld world{
       .judge = [](int n, const Asked&) { return n == 2 || n == 3 ? wrong() : timed(100); }};

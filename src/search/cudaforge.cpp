@@ -14,6 +14,8 @@ void CudaforgeStrategy::decide() {
   std::optional<double> ns;
   if (best_timing_) ns = best_timing_->time_ns;
   if (auto reason = end_of_run(ns)) return open(Finish{.reason = *reason, .best = best()});
+  if (ns && !agents_.published)
+    if (auto reason = only_ties(*ns)) return open(Finish{.reason = *reason, .best = best()});
   if (rounds_ >= form_.rounds) return open(Finish{.reason = "all rounds are done", .best = best()});
   needs_reading() ? ask(Step::read) : ask_for_change();
 }
@@ -86,6 +88,7 @@ void CudaforgeStrategy::on_answer(const Proposed& answer) {
 
 void CudaforgeStrategy::on_verdict(const std::string& candidate, const Verdict& verdict) {
   bool correct = verdict.status == Status::correct;
+  if (correct) note_time(best_timing_, verdict.timing);
   bool better =
       correct &&
       (!best_ ||

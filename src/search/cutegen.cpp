@@ -150,8 +150,7 @@ void CutegenStrategy::on_correct(const std::string& candidate, const Verdict& ve
   failing_.clear();
   Line& l = line();
   const Kept now = kept_of(candidate, proposed_, verdict, profile_asked_ || verdict.profile);
-  if (now.timing && best_ && best_->timing)
-    ties_ = is_tie(best_->timing->time_ns, now.timing->time_ns) ? ties_ + 1 : 0;
+  if (best_) note_time(best_->timing, now.timing);
   const bool of_run = l.best && best_ && l.best->id == best_->id;
   if (l.take(now, of_run, settings_.min_gain)) return on_best_of_line(now);
   if (!now.timing)
@@ -197,7 +196,7 @@ std::optional<double> CutegenStrategy::best_ns() const {
 std::optional<std::string> CutegenStrategy::reason_to_stop() const {
   if (auto end = end_of_run(best_ns())) return end;
   if (auto ns = best_ns())
-    if (auto end = only_ties(*ns, ties_)) return end;
+    if (auto end = only_ties(*ns)) return end;
   if (!lines_.have_begun() || !lines_.in_last_phase()) return std::nullopt;
   if (!best_ && lines_.is_over())
     return "nothing correct after " + std::to_string(evaluations_) +

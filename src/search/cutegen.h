@@ -70,8 +70,7 @@ class CutegenStrategy final : public Machine {
   std::string failing_, advice_;       // the candidate to repair, and the judge's advice
   // The candidate that the evaluator judges again, only to profile it.
   std::string profiled_again_;
-  int ties_ = 0;      // number of consecutive correct candidates that are as fast as the best one
-  int unusable_ = 0;  // number of consecutive unusable answers
+  int unusable_ = 0;     // number of consecutive unusable answers
   int64_t charged_ = 0;  // number of evaluations that already count for a line
 };
 

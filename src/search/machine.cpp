@@ -207,10 +207,14 @@ void Machine::aborted(const Evaluate& asked, const std::string& why) {
   on_set_aside(asked.candidate, reason);
 }
 
-std::optional<std::string> Machine::only_ties(double best_ns, int ties) const {
-  if (ties < kMostTies || !memory_bound_ || reachable_ns_ <= 0) return std::nullopt;
+void Machine::note_time(const std::optional<Timing>& best, const std::optional<Timing>& now) {
+  if (best && now) ties_ = is_tie(best->time_ns, now->time_ns) ? ties_ + 1 : 0;
+}
+
+std::optional<std::string> Machine::only_ties(double best_ns) const {
+  if (ties_ < kMostTies || !memory_bound_ || reachable_ns_ <= 0) return std::nullopt;
   if (best_ns > reachable_ns_ * kNearBound) return std::nullopt;
-  return fmt::format("{} ties within {:.3g}% near the reachable bound", ties, 100 * kTie);
+  return fmt::format("{} ties within {:.3g}% near the reachable bound", ties_, 100 * kTie);
 }
 
 std::optional<std::string> Machine::nothing_to_win(double best_ns) const {

@@ -63,15 +63,18 @@ class Machine : public Strategy {
   StrategySettings settings_;
   // Returns why `best_ns` cannot improve much, or empty. Cheaper algorithms can beat the roofline.
   std::optional<std::string> nothing_to_win(double best_ns) const;
-  // Returns why more candidates would not help: `ties` candidates in a row had about the same time,
-  // and this time is close to the reachable bound. Empty if more candidates might help.
-  std::optional<std::string> only_ties(double best_ns, int ties) const;
+  // Records a correct candidate's time, to count the ties with the best time in a row.
+  void note_time(const std::optional<Timing>& best, const std::optional<Timing>& now);
+  // Returns why more candidates would not help: the last candidates had about the best time, and
+  // this time is close to the reachable bound. Empty if more candidates might help.
+  std::optional<std::string> only_ties(double best_ns) const;
   void put_bounds(Json& context) const;
 
   double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
   bool memory_bound_ = false;
   int64_t evaluations_ = 0;
   int set_aside_ = 0;            // number of aborted candidates in a row
+  int ties_ = 0;                 // number of correct candidates in a row with the best time
   Feedback feedback_;            // feedback of the last verdict
   std::vector<TestCase> tests_;  // the proposed tests that evaluations use
 

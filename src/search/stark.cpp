@@ -103,6 +103,8 @@ void StarkStrategy::decide() {
   std::optional<double> ns;
   if (best_timing_) ns = best_timing_->time_ns;
   if (auto reason = end_of_run(ns)) return open(Finish{.reason = *reason, .best = best()});
+  if (ns && stark_.bounds)
+    if (auto reason = only_ties(*ns)) return open(Finish{.reason = *reason, .best = best()});
   if (tree_.selectable().empty())
     return open(Finish{.reason = "every branch of the tree is closed", .best = best()});
   select();
@@ -207,6 +209,7 @@ void StarkStrategy::on_verdict(const std::string& candidate, const Verdict& verd
   add_node(candidate, verdict);
   if (verdict.status != Status::correct)
     return open(Reject{.candidate = candidate, .reason = fault_text(verdict)});
+  note_time(best_timing_, verdict.timing);
   if (best_timing_ && !verdict.timing)
     return open(Reject{.candidate = candidate, .reason = "correct, but no time is known"});
   if (best_timing_ && !beats_incumbent(*best_timing_, *verdict.timing, settings_.min_gain))

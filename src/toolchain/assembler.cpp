@@ -30,7 +30,7 @@ using toolchain::ToolServer;
 using toolchain::ToolSpares;
 
 // The version of the code that reads tool output. It is part of the cache keys.
-constexpr const char* kReaderVersion = "3";
+constexpr const char* kReaderVersion = "4";
 constexpr size_t kMostDigest = 1500;
 constexpr size_t kMostScannedPtx = size_t{8} << 20;
 constexpr size_t kMostKeptCode = size_t{4} << 20;

@@ -3,7 +3,9 @@
 #include "toolchain/binary_text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <map>
 #include <optional>
 
 #include "base/text.h"
@@ -126,6 +128,82 @@ void count(std::string_view instruction, CodeAudit& c) {
   if (is_mma(opcode) && (c.mma.size() < kMostClasses || c.mma.contains(opcode))) ++c.mma[opcode];
 }
 
+// The kind of mark of an opcode's root ("LDG"), or null.
+const char* mark_of(std::string_view root) {
+  static const std::map<std::string_view, const char*> kMarks{
+      {"LD", code_mark::load},          {"LDG", code_mark::load},
+      {"ST", code_mark::store},         {"STG", code_mark::store},
+      {"LDS", code_mark::load_shared},  {"STS", code_mark::store_shared},
+      {"LDSM", code_mark::matrix_load}, {"ATOM", code_mark::atomic},
+      {"ATOMG", code_mark::atomic},     {"ATOMS", code_mark::atomic},
+      {"RED", code_mark::atomic},       {"REDG", code_mark::atomic},
+      {"LDGSTS", code_mark::copy},      {"SHFL", code_mark::shuffle},
+      {"BAR", code_mark::barrier}};
+  auto it = kMarks.find(root);
+  return it == kMarks.end() ? nullptr : it->second;
+}
+
+// The instructions of one kernel that decide the shape of its code.
+struct CodeLine {
+  size_t offset = 0, target = SIZE_MAX;  // target: of a branch or a call
+  const char* mark = nullptr;
+  bool call = false;
+};
+
+// The address at the end of "0x1c0" or "`(.L_x), 0x1c0".
+std::optional<size_t> address_in(std::string_view operands) {
+  const size_t at = operands.rfind("0x");
+  if (at == std::string_view::npos) return std::nullopt;
+  size_t end = at + 2;
+  while (end < operands.size() && std::isxdigit(uint8_t(operands[end]))) ++end;
+  return end - at > 2 + kMostDigits ? std::nullopt
+                                    : hex_number(operands.substr(at + 2, end - at - 2));
+}
+
+std::optional<CodeLine> code_line(const Line& line) {
+  std::string_view opcode = line.instruction.substr(0, line.instruction.find(' '));
+  const std::string_view root = opcode.substr(0, opcode.find('.'));
+  if (root == "NOP") return std::nullopt;
+  CodeLine out{.offset = line.offset, .mark = mark_of(root)};
+  if (!out.mark && is_mma(std::string(opcode))) out.mark = code_mark::product;
+  out.call = root == "CALL";
+  if (root == "BRA" || out.call) out.target = address_in(line.instruction).value_or(SIZE_MAX);
+  return out;
+}
+
+// Divides the code into innermost loops and the rest. Code that is called lies at the end: the slow
+// paths of divisions, which rarely run.
+std::optional<CodeShape> shape_of(const std::vector<CodeLine>& code) {
+  size_t slow = SIZE_MAX;
+  std::map<size_t, size_t> ends;  // of loops, by their first address
+  for (const CodeLine& line : code) {
+    if (line.call) slow = std::min(slow, line.target);
+    if (line.call || line.target >= line.offset) continue;
+    size_t& end = ends[line.target];
+    end = std::max(end, line.offset);
+  }
+  std::vector<std::pair<size_t, size_t>> loops;
+  for (auto loop = ends.begin(); loop != ends.end(); ++loop) {
+    auto next = std::next(loop);
+    if (loop->first < slow && (next == ends.end() || next->first > loop->second))
+      loops.emplace_back(*loop);
+  }
+  if (loops.size() > kMostCodeLoops) return std::nullopt;
+  CodeShape out;
+  out.loops.resize(loops.size());
+  for (const CodeLine& line : code) {
+    if (line.offset >= slow) continue;
+    if (line.target == line.offset) continue;  // the padding after the last instruction
+    auto loop = std::find_if(loops.begin(), loops.end(), [&](const auto& l) {
+      return l.first <= line.offset && line.offset <= l.second;
+    });
+    CodePart& part = loop == loops.end() ? out.outside : out.loops[size_t(loop - loops.begin())];
+    part.instructions += 1;
+    if (line.mark) ++part.marks[line.mark];
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<KernelAudit> read_ptxas_log(std::string_view log) {
@@ -153,12 +231,17 @@ std::vector<KernelAudit> read_ptxas_log(std::string_view log) {
 
 std::vector<CodeAudit> read_sass(std::string_view text, const std::vector<size_t>& ends) {
   std::vector<CodeAudit> out(ends.size());
+  std::vector<std::vector<CodeLine>> code(ends.size());
   for_each_line(text, [&](std::string_view row) {
     auto line = read_line(row);
     if (!line) return;
     auto piece = std::upper_bound(ends.begin(), ends.end(), line->offset);
-    if (piece != ends.end()) count(line->instruction, out[size_t(piece - ends.begin())]);
+    if (piece == ends.end()) return;
+    count(line->instruction, out[size_t(piece - ends.begin())]);
+    if (auto one = code_line(*line)) code[size_t(piece - ends.begin())].push_back(*one);
   });
+  for (size_t i = 0; i < out.size(); ++i)
+    if (out[i].instructions > 0) out[i].shape = shape_of(code[i]);
   return out;
 }
 

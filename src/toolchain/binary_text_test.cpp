@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "toolchain/binary_text.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -91,6 +92,56 @@ TEST(Sass, CountsWhatMattersForEachPiece) {
   EXPECT_EQ(code[1].instructions, 0);  // an empty piece has none
   EXPECT_EQ(code[2].instructions, 1);  // code beyond the last piece belongs to none
   EXPECT_THAT(code[2].mma, IsEmpty());
+}
+
+// Only the inner one of two nested loops is a part of its own. The padding and the code
+// that is called at the end do not count.
+TEST(Sass, TheShapeOfTheCodeHasItsInnermostLoops) {
+  auto code = read_sass(R"sass(
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*0010*/                   LDG.E R2, desc[UR8][R4.64] ;
+        /*0020*/                   LDS R3, [R4] ;
+        /*0030*/                   FADD R3, R3, R2 ;
+        /*0040*/               @P1 BRA 0x20 ;
+        /*0050*/                   BAR.SYNC.DEFER_BLOCKING 0x0 ;
+        /*0060*/                   CALL.REL.NOINC 0xb0 ;
+        /*0070*/               @P0 BRA 0x10 ;
+        /*0080*/                   HMMA.1688.F32.TF32 R12, R8, R6, RZ ;
+        /*0090*/                   NOP ;
+        /*00a0*/                   EXIT ;
+        /*00b0*/                   FFMA R1, R2, R3, R4 ;
+        /*00c0*/                   RET.REL.NODEC R4 0x0 ;
+        /*00d0*/                   BRA 0xd0 ;
+        /*00e0*/                   NOP ;
+)sass",
+                        {0xf0});
+  const CodeShape& shape = code.at(0).shape.value();
+  EXPECT_EQ(code[0].instructions, 13);
+  ASSERT_EQ(shape.loops.size(), 1u);
+  EXPECT_EQ(shape.loops[0].instructions, 3);
+  EXPECT_THAT(shape.loops[0].marks, ElementsAre(Pair("load_shared", 1)));
+  EXPECT_EQ(shape.outside.instructions, 7);
+  EXPECT_THAT(shape.outside.marks,
+              ElementsAre(Pair("barrier", 1), Pair("load", 1), Pair("product", 1)));
+}
+
+// The trap after the last instruction is no loop.
+TEST(Sass, CodeWithoutLoopsHasOnePart) {
+  auto code = read_sass(R"sass(
+        /*0000*/                   LDG.E R2, desc[UR8][R4.64] ;
+        /*0010*/              @!P0 BRA 0x30 ;
+        /*0020*/                   STG.E desc[UR8][R4.64], R2 ;
+        /*0030*/                   EXIT ;
+        /*0040*/                   BRA 0x40 ;
+)sass",
+                        {0x80});
+  EXPECT_THAT(code.at(0).shape.value().loops, IsEmpty());
+  EXPECT_EQ(code[0].shape->outside.instructions, 4);
+  std::string many;
+  for (int i = 0; i < 100; ++i)
+    many += fmt::format("/*{:04x}*/ IADD3 R1 ;\n/*{:04x}*/ @P0 BRA {:#x} ;\n", i * 32, i * 32 + 16,
+                        i * 32);
+  EXPECT_FALSE(read_sass(many, {0x10000}).at(0).shape);
 }
 
 TEST(Sass, GarbageIsLeftOut) {

@@ -254,8 +254,9 @@ class AgentProposer final : public Proposer {
       }
       if (!reply) return fail(reply.error());
       if (calls_tools(*reply, desk)) {
-        request.messages.push_back(reply->message);
         CG_TRY(auto results, desk->answer(ctx, reply->message.calls));
+        request.messages.push_back(reply->message);
+        desk->tell_as_changes(request.messages.back());
         request.messages.push_back({.results = std::move(results)});
         continue;
       }

@@ -52,8 +52,14 @@ Result<std::vector<TaskFile>> name_tasks(const std::vector<fs::path>& files) {
 
 // Empty for `climb`, which is the strategy cutegen over the recipes, without a model.
 std::optional<search::StrategyKind> strategy_of(const std::string& name) {
-  auto kind = from_name<search::StrategyKind>(name, "strategy");
+  auto kind = from_name<search::StrategyKind>(name.substr(0, name.find(':')), "strategy");
   return kind ? std::optional(*kind) : std::nullopt;
+}
+
+// The dialect in "cutegen:cuda"; empty if the name has none.
+std::optional<Dialect> dialect_of(const std::string& name) {
+  const size_t colon = name.find(':');
+  return colon == std::string::npos ? std::nullopt : parse_dialect(name.substr(colon + 1));
 }
 
 // The settings of one cell.
@@ -61,6 +67,10 @@ OptimizeSettings settings_for(const OptimizeSettings& given, const std::string& 
   OptimizeSettings out = given;
   const auto strategy = strategy_of(name);
   out.strategy = strategy.value_or(search::StrategyKind::cutegen);
+  if (const auto dialect = dialect_of(name); dialect && out.search.agents) {
+    out.search.agents->dialect = *dialect;
+    out.dialect_asked = true;
+  }
   if (strategy) return out;
   out.model = "builtin";
   out.search.agents.reset();
@@ -240,13 +250,38 @@ Result<std::vector<std::string>> parse_strategies(const std::string& text) {
   std::vector<std::string> out;
   for (const std::string& raw : split(text, ',')) {
     const std::string name(trim(raw));
-    if (std::find(known.begin(), known.end(), name) == known.end())
+    const size_t colon = std::min(name.find(':'), name.size());
+    if (std::find(known.begin(), known.end(), name.substr(0, colon)) == known.end())
       return user_error("unknown strategy '" + sanitize(name, 60) + "'", "--strategies",
                         "some of " + join(known, ", "));
+    if (colon < name.size()) {
+      CG_TRY([[maybe_unused]] Dialect dialect,
+             search::parse_dialect(name.substr(colon + 1), "--strategies"));
+      if (!strategy_of(name))
+        return user_error("the strategy '" + name.substr(0, colon) +
+                              "' asks no model, so it has "
+                              "no dialect",
+                          "--strategies", "omit the dialect");
+    }
     if (std::find(out.begin(), out.end(), name) != out.end())
       return user_error("the strategy '" + name + "' is given twice", "--strategies",
                         "give it once; --repeats runs it several times");
     out.push_back(name);
+  }
+  return out;
+}
+
+Result<std::vector<std::string>> with_dialects(const std::vector<std::string>& strategies,
+                                               const std::vector<std::string>& dialects) {
+  if (dialects.size() < 2) return strategies;
+  std::vector<std::string> out;
+  for (const std::string& strategy : strategies) {
+    if (strategy.find(':') != std::string::npos)
+      return user_error("the dialect of '" + sanitize(strategy, 60) + "' is given twice",
+                        "--dialect", "name dialects in --strategies or in --dialect");
+    if (!strategy_of(strategy)) out.push_back(strategy);
+    for (const std::string& dialect : dialects)
+      if (strategy_of(strategy)) out.push_back(strategy + ":" + dialect);
   }
   return out;
 }

@@ -19,7 +19,11 @@ namespace cutegen::engine {
 // Returns the strategies that `compare` accepts: climb, which uses recipes, and cutegen, cudaforge,
 // stark, astra, astra-single and best-of-n, which ask a language model.
 std::vector<std::string> comparable_strategies();
+// A strategy that asks a model may name the dialect of its programs: "cutegen:cuda".
 Result<std::vector<std::string>> parse_strategies(const std::string& text);
+// Returns each strategy that asks a model once for each dialect, if there are several dialects.
+Result<std::vector<std::string>> with_dialects(const std::vector<std::string>& strategies,
+                                               const std::vector<std::string>& dialects);
 
 struct CompareSettings {
   // The settings of every run, except file, out and strategy, which run_compare() sets.

@@ -129,14 +129,16 @@ Json summary_json(const StrategySummary& s) {
 
 std::string summary_text(const std::vector<CompareCell>& cells) {
   const size_t common = common_tasks(cells).size();
+  size_t wide = 12;
+  for (const std::string& name : strategies_of(cells)) wide = std::max(wide, name.size());
   std::string out =
-      fmt::format("\n{:<12} {:>7} {:>7} {:>12} {:>12} {:>6} {:>6} {:>10} {:>9} {:>11} {:>8}\n",
-                  "strategy", "correct", "solved", "time / floor", "95%", "evals", "calls", "input",
-                  "output", "dollars", "minutes");
+      fmt::format("\n{:<{}} {:>7} {:>7} {:>12} {:>12} {:>6} {:>6} {:>10} {:>9} {:>11} {:>8}\n",
+                  "strategy", wide, "correct", "solved", "time / floor", "95%", "evals", "calls",
+                  "input", "output", "dollars", "minutes");
   for (const StrategySummary& s : summaries(cells))
     out += fmt::format(
-        "{:<12} {:>7} {:>7} {:>12} {:>12} {:>6} {:>6} {:>10} {:>9} {:>11} {:>8.1f}\n", s.strategy,
-        fmt::format("{}/{}", s.correct, s.cells), fmt::format("{}/{}", s.solved, s.tasks),
+        "{:<{}} {:>7} {:>7} {:>12} {:>12} {:>6} {:>6} {:>10} {:>9} {:>11} {:>8.1f}\n", s.strategy,
+        wide, fmt::format("{}/{}", s.correct, s.cells), fmt::format("{}/{}", s.solved, s.tasks),
         ratio_text(s.floor_ratio), interval_text(s.floor_ratio_interval), s.evaluations,
         s.models.calls, s.models.input, s.models.output, usd_text(s.models), s.seconds / 60);
   return out +

@@ -239,6 +239,8 @@ TEST_F(CompareTest, MistakesAreToldBeforeAnythingRuns) {
   EXPECT_THAT(parse_strategies("cutegen, magic").error().text(), HasSubstr("'magic'"));
   EXPECT_THAT(parse_strategies("climb,climb").error().text(), HasSubstr("twice"));
   EXPECT_EQ(parse_strategies("climb, best-of-n")->size(), 2U);
+  EXPECT_THAT(parse_strategies("cutegen:c").error().text(), HasSubstr("'c'"));
+  EXPECT_THAT(parse_strategies("climb:cuda").error().text(), HasSubstr("asks no model"));
   settings_.optimize.model = "builtin";
   settings_.optimize.search.agents.reset();
   EXPECT_THAT(refused(), HasSubstr("'cutegen' needs a model"));
@@ -254,6 +256,25 @@ TEST_F(CompareTest, MistakesAreToldBeforeAnythingRuns) {
   fs::copy_file(dir_ / "relu.py", dir_ / "b" / "relu.py");
   files_ = {dir_ / "relu.py", dir_ / "b" / "relu.py"};
   EXPECT_EQ(run()->cells[1].task, "relu_2");
+}
+
+TEST_F(CompareTest, SeveralDialectsAreComparedSideBySide) {
+  EXPECT_THAT(*with_dialects({"cutegen", "climb"}, {"cute", "cuda"}),
+              ElementsAre("cutegen:cute", "cutegen:cuda", "climb"));
+  EXPECT_THAT(*with_dialects({"cutegen"}, {"cuda"}), ElementsAre("cutegen"));
+  EXPECT_THAT(with_dialects({"cutegen:cuda"}, {"cute", "cuda"}).error().text(),
+              HasSubstr("given twice"));
+  settings_.strategies = {"best-of-n:cuda", "best-of-n:cute"};
+  files_.resize(1);
+  auto result = run();
+  ASSERT_TRUE(result) << result.error().text();
+  ASSERT_EQ(result->cells.size(), 2U);
+  // The model writes plain CUDA, which a run in CuTe does not accept.
+  EXPECT_EQ(result->cells[0].strategy, "best-of-n:cuda");
+  EXPECT_EQ(result->cells[0].status, RowStatus::correct);
+  EXPECT_NE(result->cells[1].status, RowStatus::correct);
+  EXPECT_THAT(compare_table(*result), HasSubstr("\nbest-of-n:cuda "));
+  EXPECT_THAT(compare_table(*result), HasSubstr("\nbest-of-n:cute "));
 }
 
 CompareCell cell(const std::string& task, const std::string& strategy, int repeat,

@@ -209,7 +209,7 @@ class Climber {
         return audit(result);
       case Rung::load: {
         auto end = prepared_.load(ctx_, services_);
-        if (end && end->passed && verdict_.audit) prepared_.note_registers(*verdict_.audit);
+        if (end && end->passed && verdict_.audit) prepared_.note_audit(*verdict_.audit);
         return end;
       }
       case Rung::correctness:
@@ -259,6 +259,7 @@ class Climber {
 
   Result<RungEnd> time(RungResult& result) {
     CG_CHECK(join_listing());
+    if (verdict_.audit) prepared_.note_audit(*verdict_.audit);
     services_.runner->settle(ctx_);  // GPU contexts that start or end would disturb the times
     if (services_.official) services_.official->make_room(task_);
     CG_TRY(ShapesTimed timed, time_shapes(prepared_, [&](const PreparedShape& shape) {

@@ -239,4 +239,11 @@ int registers_of(const BinaryAudit& audit, const std::string& module, const std:
   return 0;
 }
 
+std::optional<CodeShape> code_of(const BinaryAudit& audit, const std::string& module,
+                                 const std::string& kernel) {
+  for (const KernelAudit& k : audit.kernels)
+    if (k.module == module && k.kernel == kernel && k.code) return k.code->shape;
+  return std::nullopt;
+}
+
 }  // namespace cutegen::eval

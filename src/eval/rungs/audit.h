@@ -52,5 +52,8 @@ AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven);
 AuditOutcome judge_audit(BinaryAudit audit, const Task& task, bool proven);
 // Returns the registers per thread of a kernel, or 0 if unknown.
 int registers_of(const BinaryAudit& audit, const std::string& module, const std::string& kernel);
+// Returns the shape of the kernel's machine code, or nullopt if the audit does not have it.
+std::optional<CodeShape> code_of(const BinaryAudit& audit, const std::string& module,
+                                 const std::string& kernel);
 
 }  // namespace cutegen::eval

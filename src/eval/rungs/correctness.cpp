@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "eval/diagnosis/feedback.h"
+#include "eval/diagnosis/public_example.h"
 #include "eval/rungs/derive_shapes.h"
 #include "eval/rungs/gpu_correctness.h"
 #include "eval/runner/arena.h"
@@ -35,6 +36,7 @@ class Checker {
   // Runs one set once. `fill` decides what unwritten memory holds.
   Result<RungEnd> run(const PreparedShape& shape, const InputSet& set, Arena::Fill fill,
                       device::RunOrder order = device::RunOrder::in_order) {
+    fill_ = fill, order_ = order;
     if (e_.prepared.has_globals()) CG_CHECK(reload(e_.ctx, e_.services, e_.prepared));
     CG_TRY(Arena arena, Arena::make(items_of(shape, set), fill));
     CG_TRY(RunnerOutcome outcome, run_in(arena, shape, fill, order));
@@ -59,6 +61,13 @@ class Checker {
   // or the result depended on the order of CTAs and warps.
   bool found() const { return found_; }
   bool communicates() const { return communicates_; }
+
+  // Repeats the last run of `other` on inputs that are not secret, and describes the result.
+  Result<std::string> show(const Checker& other, const PreparedShape& shape, const InputSet& set) {
+    std::string& values = public_values_.emplace();
+    CG_TRY(RungEnd end, run(shape, set, other.fill_, other.order_));
+    return public_run_text(end.mismatches, values, end.passed ? "" : end.headline);
+  }
 
   // Repeats a set that passed, with other values in unwritten memory. If threads exchange values on
   // the simulator, also runs other orders of CTAs and warps.
@@ -153,13 +162,25 @@ class Checker {
       Judgement j = judge_result(set, e, bytes, &arena.poison());
       if (set.family == family::made) count_compat(e, bytes), note_errors(e, bytes);
       note_whole(e, j, shape.shape->name, set.family);
-      if (!j.passes())
-        mismatches.push_back(describe_mismatch(j, e.spec, shape.shape->name, set.family));
+      if (j.passes()) continue;
+      mismatches.push_back(describe_mismatch(j, e.spec, shape.shape->name, set.family));
+      if (public_values_ && public_values_->empty())
+        *public_values_ = wrong_values(e_.task, *shape.shape, e, j, bytes, inputs_of(set));
     }
     for (const std::string& note : set.notes)
       if (std::find(record_.marks.begin(), record_.marks.end(), note) == record_.marks.end())
         record_.marks.push_back(note);
     return mismatches.empty() ? rung_passed() : end_of_mismatches(std::move(mismatches));
+  }
+
+  static std::vector<InputValues> inputs_of(const InputSet& set) {
+    std::vector<InputValues> out;
+    for (const torch::TensorSlot& slot : set.inputs)
+      out.push_back({.name = slot.name,
+                     .dtype = slot.dtype,
+                     .shape = slot.shape,
+                     .bytes = set.bytes_of(slot)});
+    return out;
   }
 
   void count_compat(const Expected& e, std::span<const std::byte> bytes) {
@@ -208,8 +229,11 @@ class Checker {
 
   const Evaluation e_;
   CorrectnessRecord& record_;
-  const uint64_t most_instructions_;  // limit for one launch
-  bool communicates_ = false;         // threads exchanged values in the last run
+  const uint64_t most_instructions_;                     // limit for one launch
+  Arena::Fill fill_ = Arena::Fill::nan;                  // of the last run
+  device::RunOrder order_ = device::RunOrder::in_order;  // of the last run
+  std::optional<std::string> public_values_;             // values of a set that is not secret
+  bool communicates_ = false;                            // threads exchanged values in the last run
   bool found_ = false;
 };
 
@@ -313,6 +337,19 @@ const PreparedShape* longest_derived(const std::vector<const PreparedShape*>& sh
   return out;
 }
 
+// Runs a program with wrong results once more, on inputs from a published seed, and adds the values
+// of the first wrong elements to the feedback.
+RungEnd with_public_values(const Evaluation& e, const PreparedShape& shape,
+                           const std::string& family, const Checker& failed, RungEnd end) {
+  if (end.mismatches.empty()) return end;
+  auto set = e.services.pool->draw_public(e.ctx, *shape.shape, family);
+  if (!set) return end;
+  CorrectnessRecord unused;
+  if (auto text = Checker(e, unused).show(failed, shape, **set))
+    end.detail = after_first_mismatch(std::move(end.detail), end.mismatches, *text);
+  return end;
+}
+
 // Checks each test shape on all families, or on two if it is derived or large. The first set of a
 // shape runs in three orders if the shape has all families or is the longest derived one.
 Result<RungEnd> check_test_shapes(const Evaluation& e,
@@ -342,7 +379,7 @@ Result<RungEnd> check_test_shapes(const Evaluation& e,
       if (end.passed && again) {
         CG_TRY(end, checker.run_again(*shape, *set));
       }
-      if (!end.passed) return end;
+      if (!end.passed) return with_public_values(e, *shape, family, checker, std::move(end));
     }
   }
   return rung_passed();

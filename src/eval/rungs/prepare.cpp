@@ -288,13 +288,16 @@ Result<RungEnd> Prepared::load(const Context& ctx, const Services& services) {
       fmt::format("{} shape{} resolved", shapes_.size(), shapes_.size() == 1 ? "" : "s"));
 }
 
-void Prepared::note_registers(const BinaryAudit& audit) {
+void Prepared::note_audit(const BinaryAudit& audit) {
   for (PreparedShape& s : shapes_)
     for (auto* steps : {&s.plan.prepare, &s.plan.steps})
-      for (auto& step : *steps)
-        if (auto* launch = std::get_if<Launch>(&step))
-          launch->registers =
-              registers_of(audit, images_[launch->module].build.key(), launch->kernel);
+      for (auto& step : *steps) {
+        auto* launch = std::get_if<Launch>(&step);
+        if (!launch) continue;
+        const std::string module = images_[launch->module].build.key();
+        launch->registers = registers_of(audit, module, launch->kernel);
+        launch->code = code_of(audit, module, launch->kernel);
+      }
 }
 
 const PreparedShape* shape_of(const Prepared& prepared, const std::string& name) {

@@ -38,8 +38,8 @@ class Prepared {
   void keep_code(std::vector<std::string> code) { code_ = std::move(code); }
   const std::vector<std::string>& code() const { return code_; }
   Result<LoadOutcome> load_modules(const Context& ctx, const Services& services) const;
-  // Sets Launch::registers of every launch. Call note_registers() after load().
-  void note_registers(const BinaryAudit& audit);
+  // Sets `registers` and `code` of every launch, as far as the audit has them. Call after load().
+  void note_audit(const BinaryAudit& audit);
 
   const KernelProgram& program() const { return program_; }
   const std::vector<KernelImage>& images() const { return images_; }

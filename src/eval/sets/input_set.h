@@ -5,7 +5,7 @@
 // Contract: make_input_set() checks the names, sizes and dtypes of the torch worker's `TensorSet`
 // against the task, and computes the tolerances. A mutated tensor is among the inputs (with the
 // initial values) and among the outputs (with the final values). No model and no user ever sees the
-// values of a set.
+// values of a set, except of a set from the published seed (TruthPool::draw_public).
 //
 // Example: CG_TRY(auto set, make_input_set(task, shape, std::move(tensors)));
 #pragma once

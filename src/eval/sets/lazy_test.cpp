@@ -136,6 +136,29 @@ TEST(TruthPool, NeverTheSameSetTwiceForOneProgram) {
   }
 }
 
+TEST(TruthPool, ThePublicSetIsAlwaysTheSameAndNeverDrawn) {
+  ToyTask toy([](double x) { return 2 * x; });
+  TruthPool pool(toy.task, toy.source()), other(toy.task, toy.source());
+  const ShapeCase& shape = toy.task.shapes[0];
+  auto values = [](const SetPtr& set) {
+    auto bytes = set->bytes_of(set->inputs[0]);
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  };
+  auto shown = pool.draw_public(Context(), shape, "made");
+  ASSERT_TRUE(shown);
+  EXPECT_EQ(*pool.draw_public(Context(), shape, "made"), *shown);
+  EXPECT_EQ(values(*other.draw_public(Context(), shape, "made")), values(*shown));
+  EXPECT_NE(values(*pool.draw_public(Context(), shape, "signed")), values(*shown));
+  for (int i = 0; i < 20; ++i) {
+    auto set = pool.draw(Context(), shape, "made", "program " + std::to_string(i));
+    ASSERT_TRUE(set);
+    EXPECT_NE(values(*set), values(*shown));
+  }
+  for (const char* family : {"a", "b", "c", "d", "e"})
+    EXPECT_TRUE(pool.draw_public(Context(), shape, family));
+  EXPECT_EQ(values(*pool.draw_public(Context(), shape, "made")), values(*shown));
+}
+
 TEST(TruthPool, SetsAreSharedBetweenProgramsAndRetired) {
   ToyTask toy([](double x) { return x; });
   TruthPool pool(toy.task, toy.source());

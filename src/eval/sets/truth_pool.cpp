@@ -2,6 +2,7 @@
 #include "eval/sets/truth_pool.h"
 
 #include "base/hash.h"
+#include "eval/diagnosis/public_example.h"
 #include "torch/foreign_worker.h"
 
 namespace cutegen::eval {
@@ -35,11 +36,29 @@ TruthPool::~TruthPool() {
 
 Result<SetPtr> TruthPool::make(const Context& ctx, const ShapeCase& shape,
                                const std::string& family) {
+  return make_from(ctx, shape, family, secret_seed());
+}
+
+Result<SetPtr> TruthPool::make_from(const Context& ctx, const ShapeCase& shape,
+                                    const std::string& family, uint64_t seed) {
   std::lock_guard one_at_a_time(source_lock_);
-  const uint64_t seed = secret_seed();
   CG_TRY(torch::TensorSet tensors, source_(ctx, shape, family, seed));
   tensors.model_seed = torch::model_seed_of(seed, family, shape.name);
   return make_input_set(task_, shape, std::move(tensors));
+}
+
+Result<SetPtr> TruthPool::draw_public(const Context& ctx, const ShapeCase& shape,
+                                      const std::string& family) {
+  constexpr size_t kKept = 4;
+  const Key key{pool_name(shape), family};
+  {
+    std::lock_guard hold(lock_);
+    if (auto it = public_.find(key); it != public_.end()) return it->second;
+  }
+  CG_TRY(SetPtr set, make_from(ctx, shape, family, kPublicSeed));
+  std::lock_guard hold(lock_);
+  if (public_.size() >= kKept) public_.clear();
+  return public_[key] = set;
 }
 
 Result<SetPtr> TruthPool::draw(const Context& ctx, const ShapeCase& shape,
@@ -74,6 +93,7 @@ size_t TruthPool::bytes() const {
   size_t out = 0;
   for (const auto& [key, stock] : stock_)
     for (const Stocked& s : stock) out += s.set->memory.size();
+  for (const auto& [key, set] : public_) out += set->memory.size();
   return out;
 }
 

@@ -10,6 +10,9 @@
 // the thread finishes its present set and starts no other until resume(), so that it does not slow
 // a run down. Seeds come from the operating system's CSPRNG and are not stored.
 //
+// draw_public() returns the set from the published seed kPublicSeed. Feedback may show its values,
+// and draw() never returns it.
+//
 // Example: CG_TRY(auto set, pool.draw(ctx, shape, "heavy", program_id));
 #pragma once
 
@@ -42,6 +45,8 @@ class TruthPool {
   ~TruthPool();
   Result<SetPtr> draw(const Context& ctx, const ShapeCase& shape, const std::string& family,
                       const std::string& program_id);
+  // Returns the same set for every program.
+  Result<SetPtr> draw_public(const Context& ctx, const ShapeCase& shape, const std::string& family);
   // Computes an input set that the pool does not keep, so no program runs on this set.
   Result<SetPtr> make(const Context& ctx, const ShapeCase& shape, const std::string& family);
   void refill_in_background(const std::vector<std::pair<ShapeCase, std::string>>& wanted);
@@ -56,6 +61,8 @@ class TruthPool {
     std::set<std::string> met;  // program ids
   };
   using Key = std::pair<std::string, std::string>;
+  Result<SetPtr> make_from(const Context& ctx, const ShapeCase& shape, const std::string& family,
+                           uint64_t seed);
   void refill();
   // Returns the next (shape, family) with too few sets, or null. The caller must lock `lock_`.
   const std::pair<ShapeCase, std::string>* short_of();
@@ -70,6 +77,7 @@ class TruthPool {
   std::mutex lock_;
   std::condition_variable wake_;
   std::map<Key, std::vector<Stocked>> stock_;
+  std::map<Key, SetPtr> public_;  // the last few sets of draw_public()
   std::vector<std::pair<ShapeCase, std::string>> wanted_;
   bool refilling_ = false, busy_ = false, failed_ = false;
   // drawn_: whether a program has drawn a set. judged_: the value of drawn_ at the last resume().

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "eval/source/strict_lint.h"
 
 namespace cutegen::eval {
 namespace {
@@ -499,6 +500,9 @@ std::vector<LintFinding> lint_program(const KernelProgram& program) {
     for (Signature& s : kernel_signatures(tokens)) kernels[s.name].push_back(std::move(s));
     auto findings = lint_tokens(name, tokens);
     out.insert(out.end(), findings.begin(), findings.end());
+    if (program.plan.dialect != Dialect::cute_strict) continue;
+    auto strict = lint_strict(name, tokens);
+    out.insert(out.end(), strict.begin(), strict.end());
   }
   if (macros_declare) return out;
   for (const auto& [part, steps] :

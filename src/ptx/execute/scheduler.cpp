@@ -399,7 +399,7 @@ LaunchReport run_grid(Job& job, const Grid& grid, const RunOptions& options) {
     run_batch(shared, grid.units(), nullptr);
   }
   report.host_time = Clock::now() - start;
-  report_counts(job.program, shared.once, shared.sampled, weight, options.line_counters, report);
+  report_counts(job.program, shared.once, shared.sampled, weight, options, report);
   if (job.chain && job.chain->cta_instructions() > 0) {
     const double longer =
         double(report.counters.max_cta_instructions) / double(job.chain->cta_instructions());

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/context.h"
+#include "gpu/code_shape.h"
 #include "gpu/spec.h"
 
 namespace cutegen::ptx {
@@ -127,6 +128,8 @@ struct RunOptions {
   // If set, a `Chain` models the time of one warp (LaunchReport::chain_clocks), and CTAs that take
   // tiles from a counter in global memory advance at the same pace, as on a GPU.
   const GpuLatency* latency = nullptr;
+  // If set, Counters::issue_slots follows from the kernel's machine code instead of the PTX alone.
+  const CodeShape* machine_code = nullptr;
   Order order = Order::in_order;
   uint64_t order_seed = 1;
 };

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "ptx/model/load_groups.h"
+#include "ptx/model/machine_code.h"
 #include "ptx/model/pipes.h"
 
 namespace cutegen::ptx {
@@ -31,12 +32,13 @@ uint64_t scaled(uint64_t once, uint64_t sampled, double weight) {
   return once + uint64_t(std::llround(double(sampled) * weight));
 }
 
-// Adds the counts of one instruction to the counters of a kernel or a line.
-void account(Counters& to, const Inst& in, const Usage& use, const Executed& x,
+// Adds the counts of one instruction to the counters of a kernel or a line. `slots` is the number
+// of machine instructions.
+void account(Counters& to, const Inst& in, const Usage& use, const Executed& x, uint64_t slots,
              const InstCounts& c) {
   to.warp_instructions += x.runs;
   to.thread_instructions += x.lanes;
-  to.issue_slots += x.runs * use.issue;
+  to.issue_slots += slots;
   to.special_slots += x.runs * use.special;
   to.flops += x.lanes * in.flops;
   to.by_kind[kind_name(in.kind)] += x.runs;
@@ -226,12 +228,14 @@ void Totals::add(const Counting& from) {
 }
 
 void report_counts(const Program& program, const Totals& once, const Totals& sampled, double weight,
-                   bool lines, LaunchReport& report) {
+                   const RunOptions& options, LaunchReport& report) {
   auto at = [](const auto& list, size_t i) {
     return i < list.size() ? list[i] : std::decay_t<decltype(list[i])>{};
   };
   std::map<int, Counters> by_line;
   const std::vector<uint8_t> together = load_groups(program);
+  std::vector<double> factors;
+  if (options.machine_code) factors = machine_factors(program, *options.machine_code);
   double rounds = 0;
   for (size_t i = 0; i < program.code.size(); ++i) {
     const Executed a = at(once.executed, i), b = at(sampled.executed, i);
@@ -247,9 +251,13 @@ void report_counts(const Program& program, const Totals& once, const Totals& sam
                                  .runs = x.runs});
     const InstCounts c = scaled(at(once.counts, i), at(sampled.counts, i), weight);
     const Usage use = usage_of(program.lines[i].text);
-    account(report.counters, program.code[i], use, x, c);
+    const uint64_t estimate = x.runs * use.issue;
+    const uint64_t slots =
+        factors.empty() ? estimate : uint64_t(std::llround(double(estimate) * factors[i]));
+    account(report.counters, program.code[i], use, x, slots, c);
     if (together[i]) rounds += double(c.requests) / together[i];
-    if (lines) account(by_line[program.lines[i].source_line], program.code[i], use, x, c);
+    if (options.line_counters)
+      account(by_line[program.lines[i].source_line], program.code[i], use, x, slots, c);
   }
   report.counters.load_rounds = uint64_t(std::llround(rounds));
   report.counters.max_cta_instructions =

@@ -118,7 +118,8 @@ struct Totals {
 };
 
 // Sets `counters`, `lines` and `traffic` of the report to `once` plus `weight` times `sampled`.
+// Uses line_counters and machine_code of the options.
 void report_counts(const Program& program, const Totals& once, const Totals& sampled, double weight,
-                   bool lines, LaunchReport& report);
+                   const RunOptions& options, LaunchReport& report);
 
 }  // namespace cutegen::ptx

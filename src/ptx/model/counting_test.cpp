@@ -220,6 +220,50 @@ TEST(Counting, LoadsThatWaitTogetherAreOneRound) {
             2u);
 }
 
+// `if (i < n) v = x[i];`, repeated: the assembler guards the loads, and issues them together.
+TEST(Counting, GuardedLoadsAreOneRound) {
+  EXPECT_EQ(rounds(R"(
+  mov.u32 %r7, 1;
+  setp.lt.u32 %p1, %r7, 2;
+  @!%p1 bra L1;
+  ld.global.u32 %r1, [%rd1+4];
+L1:
+  @!%p1 bra L2;
+  ld.global.u32 %r2, [%rd1+8];
+L2:
+  @!%p1 bra L3;
+  ld.global.u32 %r3, [%rd1+12];
+L3:
+)"),
+            1u);
+  // The condition of the second load is a loaded value.
+  EXPECT_EQ(rounds(R"(
+  ld.global.u32 %r1, [%rd1];
+  setp.lt.u32 %p1, %r1, 2;
+  @!%p1 bra L1;
+  ld.global.u32 %r2, [%rd1+4];
+L1:
+)"),
+            2u);
+}
+
+// Each group has two copies. Two groups stay in flight while the program starts a third one.
+TEST(Counting, GroupsOfAsynchronousCopiesAreInFlightTogether) {
+  auto copies = [](const char* wait) {
+    return std::string(".shared .align 16 .b8 s[64];\nmov.u32 %r1, s;\n") +
+           "cp.async.ca.shared.global [%r1], [%rd1], 4;\n"
+           "cp.async.ca.shared.global [%r1+4], [%rd1+4], 4;\ncp.async.commit_group;\n"
+           "cp.async.ca.shared.global [%r1+8], [%rd1+8], 4;\n"
+           "cp.async.ca.shared.global [%r1+12], [%rd1+12], 4;\ncp.async.commit_group;\n"
+           "cp.async.ca.shared.global [%r1+16], [%rd1+16], 4;\n"
+           "cp.async.ca.shared.global [%r1+20], [%rd1+20], 4;\ncp.async.commit_group;\n" +
+           wait + "cp.async.wait_all;\n";
+  };
+  EXPECT_EQ(rounds(copies("")), 3u);
+  EXPECT_EQ(rounds(copies("cp.async.wait_group 1;\n")), 2u);
+  EXPECT_EQ(rounds(copies("cp.async.wait_group 2;\n")), 1u);
+}
+
 TEST(Counting, ASampleSeesWhatACtaReadsAgain) {
   // softmax.cu with rows of 64 Ki floats (256 KiB): L1 has evicted the row before it is read again.
   const uint64_t rows = 12, columns = 1 << 16;

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "ptx/ops/async_copy.h"
+
 namespace cutegen::ptx {
 namespace {
 
@@ -15,7 +17,14 @@ bool loads_global(const Inst& in) {
   return in.op == Op::load && (in.space == Space::global || in.space == Space::generic);
 }
 
-bool ends_block(const Inst& in) {
+// A forward branch with a condition skips guarded code. The assembler guards the instructions
+// instead, so that loads before, inside and after the guarded code are in flight together.
+bool skips_guarded_code(const Inst& in, size_t pc) {
+  return in.op == Op::branch && in.guard >= 0 && in.target > int32_t(pc);
+}
+
+bool ends_block(const Inst& in, size_t pc) {
+  if (skips_guarded_code(in, pc)) return false;
   return in.op == Op::branch || in.op == Op::branch_index || in.op == Op::exit ||
          in.op == Op::barrier || in.op == Op::atomic;
 }
@@ -39,6 +48,29 @@ class Depths {
   std::unordered_map<int32_t, int> of_;
 };
 
+// The copies that a pipeline of cp.async keeps in flight: those of one group, times the number of
+// groups that the program leaves pending at its waits, plus the group that it starts meanwhile.
+int64_t groups_in_flight(const Program& program) {
+  int64_t most = 0;
+  for (const Inst& in : program.code)
+    if (in.op == Op::async_wait && in.imm != kWaitAll) most = std::max(most, in.imm);
+  return std::min(most, int64_t(kMostTogether)) + 1;
+}
+
+void count_copies(const Program& program, std::vector<uint8_t>& out) {
+  const int64_t groups = groups_in_flight(program);
+  std::vector<size_t> group;
+  for (size_t i = 0; i < program.code.size(); ++i) {
+    const Inst& in = program.code[i];
+    if (in.op == Op::async_copy) group.push_back(i);
+    const bool ends = in.op == Op::async_commit || in.op == Op::async_wait;
+    if (!ends && i + 1 < program.code.size()) continue;
+    for (size_t at : group)
+      out[at] = uint8_t(std::min(int64_t(group.size()) * groups, int64_t(kMostTogether)));
+    group.clear();
+  }
+}
+
 }  // namespace
 
 std::vector<uint8_t> load_groups(const Program& program) {
@@ -47,20 +79,27 @@ std::vector<uint8_t> load_groups(const Program& program) {
   std::map<std::tuple<int, int>, std::vector<size_t>> groups;
   Depths depths;
   int stores = 0;
+  std::vector<std::pair<int32_t, int>> guards;  // ends and depths of the guarded code around
   auto close = [&] {
     for (const auto& [key, loads] : groups)
       for (size_t at : loads) out[at] = uint8_t(std::min(loads.size(), kMostTogether));
-    groups.clear(), depths.clear();
+    groups.clear(), depths.clear(), guards.clear();
     stores = 0;
   };
   for (size_t i = 0; i < program.code.size(); ++i) {
     const Inst& in = program.code[i];
-    if (ends_block(in)) {
+    if (ends_block(in, i)) {
       close();
       continue;
     }
+    std::erase_if(guards, [&](const auto& guard) { return guard.first <= int32_t(i); });
+    int depth = depths.inputs(in);
+    for (const auto& guard : guards) depth = std::max(depth, guard.second);
+    if (skips_guarded_code(in, i)) {
+      guards.emplace_back(in.target, depth);
+      continue;
+    }
     stores += in.op == Op::store && in.space != Space::shared;
-    const int depth = depths.inputs(in);
     if (in.op != Op::load) {
       depths.set(in.d, depth);
       continue;
@@ -73,6 +112,7 @@ std::vector<uint8_t> load_groups(const Program& program) {
     groups[{constant ? 0 : stores, depth}].push_back(i);
   }
   close();
+  count_copies(program, out);
   return out;
 }
 

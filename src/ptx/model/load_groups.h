@@ -3,7 +3,9 @@
 //
 // Contract: the estimate assumes that the assembler moves each load as early as possible. Two loads
 // of straight-line code are in flight together, unless one load provides the address of the other
-// load, or a store lies between the loads. Loads of constant data may move before a store. The
+// load, or a store lies between the loads. Loads of constant data may move before a store. A
+// condition that guards loads does not separate them, unless it depends on a load. The copies of
+// one group of cp.async are in flight together, with the groups that a wait leaves pending. The
 // estimate ignores loads that an iteration of a loop executes for the next iteration.
 //
 // Example: uint8_t n = load_groups(program)[pc];  // 4: this load waits with three others
@@ -16,7 +18,7 @@
 namespace cutegen::ptx {
 
 // For each instruction, returns how many loads are in flight together with it (including itself),
-// or 0 if the instruction is not a global load.
+// or 0 if the instruction is neither a global load nor a copy from global memory.
 std::vector<uint8_t> load_groups(const Program& program);
 
 }  // namespace cutegen::ptx
