@@ -29,6 +29,46 @@ std::string page_text(const Component& c) {
   return fmt::format("{}\nCompiled for: {}\n\n{}\n", c.title, join(c.archs, ", "), c.text);
 }
 
+// The text of a page, or an error text.
+tl::expected<std::string, std::string> page(const std::string& name) {
+  if (name.empty()) return page_list();
+  if (const Component* c = find_component(name)) return page_text(*c);
+  auto near = nearest(name, component_names());
+  return tl::unexpected("No page about '" + sanitize(name, 80) + "'" +
+                        (near ? "; did you mean '" + *near + "'?" : "") + "\n" + page_list());
+}
+
+// The profile of a draft or of the question's program, or an error text.
+tl::expected<std::string, std::string> profile(const Drafts& drafts, const Verdict* verdict,
+                                               const ToolUse& use) {
+  const Draft* draft = drafts.find(use.draft);
+  if (!use.draft.empty() && !draft) return tl::unexpected(drafts.missing_text(use.draft));
+  if (draft) verdict = draft->verdict ? &*draft->verdict : nullptr;
+  if (!verdict || !verdict->profile)
+    return tl::unexpected(std::string(
+        "No profile of it is known: only a program that was evaluated and is correct has one."));
+  return describe_profile(*verdict);
+}
+
+// Returns the arguments of a call that gave a whole program, as changes to the last draft before it
+// or to the question's program. Returns nothing if they would not be shorter.
+std::optional<Json> as_changes(const Drafts& drafts, const Draft& draft, const Candidate* subject,
+                               const ToolUse& use) {
+  if (use.kernel.empty()) return std::nullopt;
+  std::optional<Json> best;
+  auto consider = [&](const std::string& name, const KernelProgram& base) {
+    auto edits = changes_text(base, draft.candidate.program);
+    if (!edits || (best && (*best)["edits"].get_ref<const std::string&>().size() <= edits->size()))
+      return;
+    best = Json{{"edits", std::move(*edits)}};
+    if (!name.empty()) (*best)["draft"] = name;
+    if (!use.summary.empty()) (*best)["summary"] = use.summary;
+  };
+  if (const Draft* before = drafts.before(draft)) consider(before->name, before->candidate.program);
+  if (subject) consider("", subject->program);
+  return best;
+}
+
 std::string hint_list(const KernelProgram& program, const Verdict& verdict) {
   std::string out;
   for (const std::string& hint : hints_for(program, verdict)) out += "- " + hint + "\n";
@@ -94,15 +134,8 @@ ToolDesk::Told ToolDesk::perform(const Context& ctx, const llm::ToolCall& call,
   if (!set_.offer.has(use->tool))
     return Said{.text = fmt::format("This question does not offer '{}'.", to_string(use->tool)),
                 .is_error = true};
-  if (use->tool == Tool::read_docs) {
-    if (use->page.empty()) return Said{.text = page_list()};
-    if (const Component* c = find_component(use->page)) return Said{.text = page_text(*c)};
-    auto near = nearest(use->page, component_names());
-    return Said{.text = "No page about '" + sanitize(use->page, 80) + "'" +
-                        (near ? "; did you mean '" + *near + "'?" : "") + "\n" + page_list(),
-                .is_error = true};
-  }
-  if (use->tool == Tool::profile) return profile(*use);
+  if (use->tool == Tool::read_docs) return said(page(use->page));
+  if (use->tool == Tool::profile) return said(profile(drafts_, set_.question.verdict, *use));
   if (use->tool == Tool::diff_best) return diff_best(*use);
   auto draft = draft_of(*use, call.id);
   if (!draft) return Said{.text = draft.error().text, .is_error = true};
@@ -124,27 +157,9 @@ tl::expected<Draft*, Reask> ToolDesk::draft_of(const ToolUse& use, const std::st
   auto program = apply_reply(*changes, base, set_.check);
   if (!program) return tl::unexpected(program.error());
   Draft& draft = drafts_.keep(std::move(*program), changes->summary);
-  note_changes(draft, use, call_id);
+  if (auto shorter = as_changes(drafts_, draft, set_.question.subject, use))
+    shorter_[call_id] = std::move(*shorter);
   return &draft;
-}
-
-// Writes a whole program as changes to the last draft before it or to the question's program.
-void ToolDesk::note_changes(const Draft& draft, const ToolUse& use, const std::string& call_id) {
-  if (use.kernel.empty()) return;
-  const KernelProgram& program = draft.candidate.program;
-  std::optional<Json> best;
-  auto consider = [&](const std::string& name, const KernelProgram& base) {
-    auto edits = changes_text(base, program);
-    if (!edits || (best && (*best)["edits"].get_ref<const std::string&>().size() <= edits->size()))
-      return;
-    best = Json{{"edits", std::move(*edits)}};
-    if (!name.empty()) (*best)["draft"] = name;
-    if (!use.summary.empty()) (*best)["summary"] = use.summary;
-  };
-  if (const Draft* before = drafts_.before(draft))
-    consider(before->name, before->candidate.program);
-  if (set_.question.subject) consider("", set_.question.subject->program);
-  if (best) shorter_[call_id] = std::move(*best);
 }
 
 void ToolDesk::tell_as_changes(llm::Message& message) const {
@@ -198,20 +213,6 @@ ToolDesk::Told ToolDesk::evaluate(const Context& ctx, Draft& draft) {
           describe_verdict(*draft.verdict, set_.floor_ns, set_.question.profile, 2) +
           (draft.verdict->status == Status::correct ? describe_cute(draft.candidate.program) : "") +
           hint_list(draft.candidate.program, *draft.verdict)};
-}
-
-ToolDesk::Said ToolDesk::profile(const ToolUse& use) const {
-  const Draft* draft = drafts_.find(use.draft);
-  if (!use.draft.empty() && !draft)
-    return {.text = drafts_.missing_text(use.draft), .is_error = true};
-  const Verdict* verdict = set_.question.verdict;
-  if (draft) verdict = draft->verdict ? &*draft->verdict : nullptr;
-  if (!verdict || !verdict->profile)
-    return {
-        .text =
-            "No profile of it is known: only a program that was evaluated and is correct has one.",
-        .is_error = true};
-  return {.text = describe_profile(*verdict), .is_error = false};
 }
 
 ToolDesk::Said ToolDesk::diff_best(const ToolUse& use) const {

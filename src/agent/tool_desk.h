@@ -93,15 +93,17 @@ class ToolDesk {
     bool is_error = false;
   };
   using Told = Result<Said>;
+  // The text, or the error text.
+  static Said said(const tl::expected<std::string, std::string>& text) {
+    return text ? Said{.text = *text} : Said{.text = text.error(), .is_error = true};
+  }
   Result<llm::ToolResult> answer_one(const Context& ctx, const llm::ToolCall& call);
   Told perform(const Context& ctx, const llm::ToolCall& call,
                const std::optional<ToolRecord>& past);
   Told compile(const Context& ctx, Draft& draft, bool known);
   Told evaluate(const Context& ctx, Draft& draft);
-  Said profile(const ToolUse& use) const;
   Said diff_best(const ToolUse& use) const;
   tl::expected<Draft*, Reask> draft_of(const ToolUse& use, const std::string& call_id);
-  void note_changes(const Draft& draft, const ToolUse& use, const std::string& call_id);
   Result<void> judge(const Context& ctx, Draft& draft);
 
   ToolSetting set_;

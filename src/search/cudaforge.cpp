@@ -88,7 +88,7 @@ void CudaforgeStrategy::on_answer(const Proposed& answer) {
 
 void CudaforgeStrategy::on_verdict(const std::string& candidate, const Verdict& verdict) {
   bool correct = verdict.status == Status::correct;
-  if (correct) note_time(best_timing_, verdict.timing);
+  if (correct) ties_ = ties_after(ties_, best_timing_, verdict.timing);
   bool better =
       correct &&
       (!best_ ||

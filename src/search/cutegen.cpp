@@ -150,7 +150,7 @@ void CutegenStrategy::on_correct(const std::string& candidate, const Verdict& ve
   failing_.clear();
   Line& l = line();
   const Kept now = kept_of(candidate, proposed_, verdict, profile_asked_ || verdict.profile);
-  if (best_) note_time(best_->timing, now.timing);
+  if (best_) ties_ = ties_after(ties_, best_->timing, now.timing);
   const bool of_run = l.best && best_ && l.best->id == best_->id;
   if (l.take(now, of_run, settings_.min_gain)) return on_best_of_line(now);
   if (!now.timing)

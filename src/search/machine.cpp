@@ -59,6 +59,11 @@ bool is_tie(double best, double time) {
   return std::abs(time / best - 1) <= kTie;
 }
 
+int ties_after(int ties, const std::optional<Timing>& best, const std::optional<Timing>& now) {
+  if (!best || !now) return ties;
+  return is_tie(best->time_ns, now->time_ns) ? ties + 1 : 0;
+}
+
 std::string loss_text(double best, double time) {
   if (std::abs(time / best - 1) < kSame) return "a tie: the same time as the best";
   if (time >= best) return fmt::format("{:.1f}% slower than the best", 100 * (time / best - 1));
@@ -90,8 +95,7 @@ double incumbent_ns(const Timing& incumbent, const Timing& now) {
 void Machine::open(Action action) {
   if (std::holds_alternative<Ask>(action)) drafts_.clear();
   if (auto* e = std::get_if<Evaluate>(&action)) e->tests = source_ ? source_->tests() : tests_;
-  open_ = std::move(action);
-  issued_ = false;
+  open_ = std::move(action), issued_ = false;
 }
 
 std::vector<Action> Machine::next() {
@@ -205,10 +209,6 @@ void Machine::aborted(const Evaluate& asked, const std::string& why) {
   attempts_ = 0;
   if (source_) return open(source_->judged(std::nullopt, reason));
   on_set_aside(asked.candidate, reason);
-}
-
-void Machine::note_time(const std::optional<Timing>& best, const std::optional<Timing>& now) {
-  if (best && now) ties_ = is_tie(best->time_ns, now->time_ns) ? ties_ + 1 : 0;
 }
 
 std::optional<std::string> Machine::only_ties(double best_ns) const {

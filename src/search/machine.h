@@ -40,7 +40,7 @@ class Machine : public Strategy {
     std::vector<TestCase> tests;
   };
 
-  // Returns true if the strategy opened a question first; it then calls begin() after the answer.
+  // Returns true if the strategy asks first; it then calls begin() after the answer.
   virtual bool asks_before(const Json& /*task*/) { return false; }
   void begin(std::vector<TestCase> tests);
 
@@ -63,18 +63,16 @@ class Machine : public Strategy {
   StrategySettings settings_;
   // Returns why `best_ns` cannot improve much, or empty. Cheaper algorithms can beat the roofline.
   std::optional<std::string> nothing_to_win(double best_ns) const;
-  // Records a correct candidate's time, to count the ties with the best time in a row.
-  void note_time(const std::optional<Timing>& best, const std::optional<Timing>& now);
-  // Returns why more candidates would not help: the last candidates had about the best time, and
-  // this time is close to the reachable bound. Empty if more candidates might help.
+  // Returns why more candidates would not help, if the last ones had about the best time, and this
+  // time is close to the reachable bound.
   std::optional<std::string> only_ties(double best_ns) const;
   void put_bounds(Json& context) const;
 
   double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
   bool memory_bound_ = false;
   int64_t evaluations_ = 0;
-  int set_aside_ = 0;            // number of aborted candidates in a row
-  int ties_ = 0;                 // number of correct candidates in a row with the best time
+  // Numbers of candidates in a row that were aborted, and that were correct with the best time.
+  int set_aside_ = 0, ties_ = 0;
   Feedback feedback_;            // feedback of the last verdict
   std::vector<TestCase> tests_;  // the proposed tests that evaluations use
 
@@ -108,6 +106,9 @@ std::string gain_text(double before, double after);
 std::string loss_text(double best, double time);
 // Returns whether two times differ by at most 1%.
 bool is_tie(double best, double time);
+// Returns the number of ties with the best time in a row, after a correct candidate with time
+// `now`.
+int ties_after(int ties, const std::optional<Timing>& best, const std::optional<Timing>& now);
 // Returns a text such as "failed: 7 of 64 values are wrong".
 std::string fault_text(const Verdict& verdict);
 // Returns whether `after` is faster than `before` by at least the share min_gain. If the confidence

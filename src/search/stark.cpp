@@ -209,15 +209,13 @@ void StarkStrategy::on_verdict(const std::string& candidate, const Verdict& verd
   add_node(candidate, verdict);
   if (verdict.status != Status::correct)
     return open(Reject{.candidate = candidate, .reason = fault_text(verdict)});
-  note_time(best_timing_, verdict.timing);
-  if (best_timing_ && !verdict.timing)
+  ties_ = ties_after(ties_, best_timing_, verdict.timing);
+  if (best_ && !verdict.timing)
     return open(Reject{.candidate = candidate, .reason = "correct, but no time is known"});
   if (best_timing_ && !beats_incumbent(*best_timing_, *verdict.timing, settings_.min_gain))
     return open(Reject{.candidate = candidate,
                        .reason = loss_text(incumbent_ns(*best_timing_, *verdict.timing),
                                            verdict.timing->time_ns)});
-  if (best_ && !verdict.timing)
-    return open(Reject{.candidate = candidate, .reason = "correct, but no time is known"});
   std::string why = !best_          ? "first correct candidate"
                     : !best_timing_ ? "first candidate with a time"
                                     : gain_text(incumbent_ns(*best_timing_, *verdict.timing),

@@ -94,6 +94,89 @@ std::vector<std::string> operands_of(const Node& node) {
   return out;
 }
 
+std::set<size_t> axes_of(const std::vector<int64_t>& dims, size_t rank) {
+  std::set<size_t> out;
+  for (int64_t d : dims) out.insert(size_t(d < 0 ? d + int64_t(rank) : d));
+  if (dims.empty())
+    for (size_t d = 0; d < rank; ++d) out.insert(d);
+  return out;
+}
+
+// The window of an axis: output index i reads i * stride - padding + t * dilation, t < size.
+IndexRange window(const IndexRange& at, int64_t size, int64_t stride, int64_t padding,
+                  int64_t dilation) {
+  if (at.high == kEnd) return kWhole;
+  return {std::max<int64_t>(at.low * stride - padding, 0),
+          std::max<int64_t>(at.high * stride - padding + (size - 1) * dilation, 0)};
+}
+
+int64_t item(const std::vector<int64_t>& list, size_t d, int64_t otherwise) {
+  return list.empty() ? otherwise : list[std::min(d, list.size() - 1)];
+}
+
+// The region of the input of rank `rank` behind a region of the result of pooling.
+std::optional<Region> pooled(const Node& node, const std::string& op, size_t rank,
+                             const Region& region) {
+  const size_t axes = op.find("1d") != std::string::npos   ? 1
+                      : op.find("2d") != std::string::npos ? 2
+                                                           : 3;
+  if (op.find("adaptive") != std::string::npos || rank != region.size()) return std::nullopt;
+  const auto size = integers(argument(node, 1, "kernel_size")),
+             stride = integers(argument(node, 2, "stride")),
+             padding = integers(argument(node, 3, "padding"));
+  const auto dilation =
+      op.starts_with("max") ? integers(argument(node, 4, "dilation")) : std::vector<int64_t>();
+  if (size.empty() || region.size() < axes) return std::nullopt;
+  Region out = region;
+  for (size_t d = 0; d < axes; ++d) {
+    IndexRange& r = out[region.size() - axes + d];
+    r = window(r, item(size, d, 1), item(stride, d, item(size, d, 1)), item(padding, d, 0),
+               item(dilation, d, 1));
+  }
+  return out;
+}
+
+// Operators that move whole axes or cut them.
+std::optional<Region> reordered(const Node& node, const std::string& op, size_t rank,
+                                const Region& region) {
+  Region out = region;
+  auto axis = [&](size_t index, size_t of) {
+    const auto d = integers(argument(node, index, "dim"));
+    return d.size() == 1 ? size_t(d[0] < 0 ? d[0] + int64_t(of) : d[0]) : of;
+  };
+  if (op == "t" && rank == 2) {
+    std::swap(out[0], out[1]);
+  } else if (op == "t" && rank < 2) {
+  } else if (op == "transpose" && axis(1, rank) < rank && axis(2, rank) < rank) {
+    std::swap(out[axis(1, rank)], out[axis(2, rank)]);
+  } else if (op == "permute") {
+    const auto dims = integers(argument(node, 1, "dims"));
+    if (dims.size() != rank) return std::nullopt;
+    for (size_t d = 0; d < rank; ++d)
+      out[size_t(dims[d] < 0 ? dims[d] + int64_t(rank) : dims[d])] = region[d];
+  } else if (op == "unsqueeze" && axis(1, region.size()) < region.size()) {
+    out.erase(out.begin() + long(axis(1, region.size())));
+  } else if (op == "squeeze" && rank == region.size() + 1 && axis(1, rank) < rank) {
+    out.insert(out.begin() + long(axis(1, rank)), IndexRange{});
+  } else if (op == "select" && rank == region.size() + 1 && axis(1, rank) < rank) {
+    const auto index = integers(argument(node, 2, "index"));
+    if (index.size() != 1 || index[0] < 0 || !node.sizes.empty()) return std::nullopt;
+    out.insert(out.begin() + long(axis(1, rank)), IndexRange{index[0], index[0]});
+  } else if (op == "slice" && axis(1, rank) < rank) {
+    const auto start = integers(argument(node, 2, "start")),
+               by = integers(argument(node, 4, "step"));
+    const bool moves = std::any_of(node.sizes.begin(), node.sizes.end(),
+                                   [](const SizeArgument& s) { return s.index == 2; });
+    if (item(start, 0, 0) < 0 || moves) return std::nullopt;
+    IndexRange& r = out[axis(1, rank)];
+    r = {r.low * item(by, 0, 1) + item(start, 0, 0),
+         r.high == kEnd ? kEnd : r.high * item(by, 0, 1) + item(start, 0, 0)};
+  } else {
+    return std::nullopt;
+  }
+  return out;
+}
+
 // Follows one element of one output back to the placeholders.
 class Walk {
  public:
@@ -165,21 +248,15 @@ class Walk {
     if (is_row_wise(op) || is_prefix(op)) return line(node, op, in, region);
     if (op == "native_layer_norm" || op == "layer_norm" || op == "rms_norm")
       return norm(node, in, region);
-    if (op.find("pool") != std::string::npos) return pool(node, op, in, region);
-    return reordered(node, op, in, region);
+    auto behind = op.find("pool") != std::string::npos ? pooled(node, op, rank_of(in), region)
+                                                       : reordered(node, op, rank_of(in), region);
+    if (behind) need(in, std::move(*behind));
+    return behind.has_value();
   }
 
   bool pointwise(const Node& node, const Value& out, const Region& region) {
     for (const std::string& name : operands_of(node)) broadcast(name, region, out.shape);
     return true;
-  }
-
-  static std::set<size_t> axes_of(const std::vector<int64_t>& dims, size_t rank) {
-    std::set<size_t> out;
-    for (int64_t d : dims) out.insert(size_t(d < 0 ? d + int64_t(rank) : d));
-    if (dims.empty())
-      for (size_t d = 0; d < rank; ++d) out.insert(d);
-    return out;
   }
 
   bool reduction(const Node& node, const std::string& op, const std::string& in,
@@ -254,18 +331,6 @@ class Walk {
     return true;
   }
 
-  // The window of an axis: output index i reads i * stride - padding + t * dilation, t < size.
-  static IndexRange window(const IndexRange& at, int64_t size, int64_t stride, int64_t padding,
-                           int64_t dilation) {
-    if (at.high == kEnd) return kWhole;
-    return {std::max<int64_t>(at.low * stride - padding, 0),
-            std::max<int64_t>(at.high * stride - padding + (size - 1) * dilation, 0)};
-  }
-
-  static int64_t item(const std::vector<int64_t>& list, size_t d, int64_t otherwise) {
-    return list.empty() ? otherwise : list[std::min(d, list.size() - 1)];
-  }
-
   bool convolution(const Node& node, const std::string& op, const Region& region) {
     const std::string x = reference(argument(node, 0)), w = reference(argument(node, 1)),
                       bias = reference(argument(node, 2));
@@ -286,70 +351,6 @@ class Walk {
                             item(padding, d, 0), item(dilation, d, 1)));
     need(x, std::move(of_x)), need(w, std::move(of_w));
     if (!bias.empty()) need(bias, {region[1]});
-    return true;
-  }
-
-  bool pool(const Node& node, const std::string& op, const std::string& in, const Region& region) {
-    const size_t axes = op.find("1d") != std::string::npos   ? 1
-                        : op.find("2d") != std::string::npos ? 2
-                                                             : 3;
-    if (op.find("adaptive") != std::string::npos || rank_of(in) != region.size()) return false;
-    const auto size = integers(argument(node, 1, "kernel_size")),
-               stride = integers(argument(node, 2, "stride")),
-               padding = integers(argument(node, 3, "padding"));
-    const auto dilation =
-        op.starts_with("max") ? integers(argument(node, 4, "dilation")) : std::vector<int64_t>();
-    if (size.empty() || region.size() < axes) return false;
-    Region out = region;
-    for (size_t d = 0; d < axes; ++d) {
-      IndexRange& r = out[region.size() - axes + d];
-      r = window(r, item(size, d, 1), item(stride, d, item(size, d, 1)), item(padding, d, 0),
-                 item(dilation, d, 1));
-    }
-    need(in, std::move(out));
-    return true;
-  }
-
-  // Operators that move whole axes or cut them.
-  bool reordered(const Node& node, const std::string& op, const std::string& in,
-                 const Region& region) {
-    const size_t rank = rank_of(in);
-    Region out = region;
-    auto axis = [&](size_t index, size_t of) {
-      const auto d = integers(argument(node, index, "dim"));
-      return d.size() == 1 ? size_t(d[0] < 0 ? d[0] + int64_t(of) : d[0]) : of;
-    };
-    if (op == "t" && rank == 2) {
-      std::swap(out[0], out[1]);
-    } else if (op == "t" && rank < 2) {
-    } else if (op == "transpose" && axis(1, rank) < rank && axis(2, rank) < rank) {
-      std::swap(out[axis(1, rank)], out[axis(2, rank)]);
-    } else if (op == "permute") {
-      const auto dims = integers(argument(node, 1, "dims"));
-      if (dims.size() != rank) return false;
-      for (size_t d = 0; d < rank; ++d)
-        out[size_t(dims[d] < 0 ? dims[d] + int64_t(rank) : dims[d])] = region[d];
-    } else if (op == "unsqueeze" && axis(1, region.size()) < region.size()) {
-      out.erase(out.begin() + long(axis(1, region.size())));
-    } else if (op == "squeeze" && rank == region.size() + 1 && axis(1, rank) < rank) {
-      out.insert(out.begin() + long(axis(1, rank)), IndexRange{});
-    } else if (op == "select" && rank == region.size() + 1 && axis(1, rank) < rank) {
-      const auto index = integers(argument(node, 2, "index"));
-      if (index.size() != 1 || index[0] < 0 || !node.sizes.empty()) return false;
-      out.insert(out.begin() + long(axis(1, rank)), IndexRange{index[0], index[0]});
-    } else if (op == "slice" && axis(1, rank) < rank) {
-      const auto start = integers(argument(node, 2, "start")),
-                 by = integers(argument(node, 4, "step"));
-      const bool moves = std::any_of(node.sizes.begin(), node.sizes.end(),
-                                     [](const SizeArgument& s) { return s.index == 2; });
-      if (item(start, 0, 0) < 0 || moves) return false;
-      IndexRange& r = out[axis(1, rank)];
-      r = {r.low * item(by, 0, 1) + item(start, 0, 0),
-           r.high == kEnd ? kEnd : r.high * item(by, 0, 1) + item(start, 0, 0)};
-    } else {
-      return false;
-    }
-    need(in, std::move(out));
     return true;
   }
 

@@ -292,10 +292,8 @@ class Climber {
   }
 
   Result<RungEnd> profile(RungResult& result) {
-    if (kernels_.empty()) {
-      result = RungResult::skipped;
-      return rung_passed("no profile: nothing was timed");
-    }
+    if (kernels_.empty())
+      return result = RungResult::skipped, rung_passed("no profile: nothing was timed");
     if (services_.on_gpu()) {
       CG_TRY(GpuProfile made, profile_on_gpu(evaluation(), {.program_id = verdict_.program_id,
                                                             .timed = kernels_,

@@ -28,6 +28,14 @@ constexpr uint64_t kSimulatedBudget = 20'000'000;  // the GPU must not wait for 
 constexpr auto kRunLimit = std::chrono::seconds(60);
 constexpr auto kGpuLimit = std::chrono::seconds(2);  // for one launch on a GPU
 
+std::vector<InputValues> inputs_of(const InputSet& set) {
+  std::vector<InputValues> out;
+  for (const torch::TensorSlot& slot : set.inputs)
+    out.push_back(
+        {.name = slot.name, .dtype = slot.dtype, .shape = slot.shape, .bytes = set.bytes_of(slot)});
+  return out;
+}
+
 class Checker {
  public:
   Checker(const Evaluation& e, CorrectnessRecord& record, uint64_t most_instructions = UINT64_MAX)
@@ -171,16 +179,6 @@ class Checker {
       if (std::find(record_.marks.begin(), record_.marks.end(), note) == record_.marks.end())
         record_.marks.push_back(note);
     return mismatches.empty() ? rung_passed() : end_of_mismatches(std::move(mismatches));
-  }
-
-  static std::vector<InputValues> inputs_of(const InputSet& set) {
-    std::vector<InputValues> out;
-    for (const torch::TensorSlot& slot : set.inputs)
-      out.push_back({.name = slot.name,
-                     .dtype = slot.dtype,
-                     .shape = slot.shape,
-                     .bytes = set.bytes_of(slot)});
-    return out;
   }
 
   void count_compat(const Expected& e, std::span<const std::byte> bytes) {

@@ -26,6 +26,13 @@ int64_t size_in_bytes(const TensorInfo& info, const Shape& shape) {
   return count ? *count * int64_t(size_of(info.dtype)) : 0;
 }
 
+void repeat(const Poison& pattern, std::byte* to, int64_t bytes) {
+  std::array<std::byte, kPage> page{};
+  for (size_t i = 0; i < page.size(); ++i) page[i] = pattern[i % pattern.size()];
+  for (int64_t done = 0; done < bytes; done += kPage)
+    std::memcpy(to + done, page.data(), size_t(std::min(kPage, bytes - done)));
+}
+
 }  // namespace
 
 int64_t ExcerptMemory::take(int64_t bytes) {
@@ -122,8 +129,9 @@ Result<void> ExcerptMemory::make_memory() {
   CG_TRY(mapping_, Mapping::map(memory_.get(), size_t(std::max(total_, kPage)), true));
   for (const Place& p : inputs_) fill(p);
   restore();
-  for (const auto& [offset, bytes] : poisoned_) write_pattern(poison_, offset, bytes);
-  for (const auto& [offset, bytes] : poisoned_scratch_) write_pattern(poison_, offset, bytes);
+  for (const auto& [offset, bytes] : poisoned_) repeat(poison_, mapping_.data() + offset, bytes);
+  for (const auto& [offset, bytes] : poisoned_scratch_)
+    repeat(poison_, mapping_.data() + offset, bytes);
   write_noise();
   return {};
 }
@@ -140,16 +148,9 @@ void ExcerptMemory::restore() {
 }
 
 bool ExcerptMemory::make_scratch_ordinary() {
-  for (const auto& [offset, bytes] : poisoned_scratch_) write_pattern(kOrdinary, offset, bytes);
+  for (const auto& [offset, bytes] : poisoned_scratch_)
+    repeat(kOrdinary, mapping_.data() + offset, bytes);
   return !poisoned_scratch_.empty();
-}
-
-void ExcerptMemory::write_pattern(const Poison& pattern, int64_t offset, int64_t bytes) {
-  std::byte* to = mapping_.data() + offset;
-  std::array<std::byte, kPage> page{};
-  for (size_t i = 0; i < page.size(); ++i) page[i] = pattern[i % pattern.size()];
-  for (int64_t done = 0; done < bytes; done += kPage)
-    std::memcpy(to + done, page.data(), size_t(std::min(kPage, bytes - done)));
 }
 
 void ExcerptMemory::write_noise() {

@@ -60,7 +60,6 @@ class ExcerptMemory {
   Result<void> make_memory();
   void fill(const Place& place);
   void write_noise();
-  void write_pattern(const Poison& pattern, int64_t offset, int64_t bytes);
 
   SetPtr set_;
   std::string why_not_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <future>
 #include <optional>
 
@@ -17,6 +18,12 @@ namespace {
 
 constexpr size_t kMostBuilds = 64, kMostBuildsPerSource = 4;
 constexpr size_t kMostExtraBuilds = 2;  // builds that only derived shapes need
+
+void each_launch(ResolvedPlan& plan, const std::function<void(Launch&)>& f) {
+  for (auto* steps : {&plan.prepare, &plan.steps})
+    for (auto& step : *steps)
+      if (auto* launch = std::get_if<Launch>(&step)) f(*launch);
+}
 
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
@@ -275,9 +282,7 @@ Result<RungEnd> Prepared::load(const Context& ctx, const Services& services) {
     if (!plan && plan.error().kind == ErrorKind::user)
       return rung_failed(fmt::format("shape {}: {}", s.shape->name, plan.error().text()));
     if (!plan) return fail(plan.error());
-    for (auto* steps : {&plan->prepare, &plan->steps})
-      for (auto& step : *steps)
-        if (auto* launch = std::get_if<Launch>(&step)) launch->module = s.images[launch->module];
+    each_launch(*plan, [&](Launch& launch) { launch.module = s.images[launch.module]; });
     s.plan = std::move(*plan);
     kept.push_back(std::move(s));
   }
@@ -290,14 +295,11 @@ Result<RungEnd> Prepared::load(const Context& ctx, const Services& services) {
 
 void Prepared::note_audit(const BinaryAudit& audit) {
   for (PreparedShape& s : shapes_)
-    for (auto* steps : {&s.plan.prepare, &s.plan.steps})
-      for (auto& step : *steps) {
-        auto* launch = std::get_if<Launch>(&step);
-        if (!launch) continue;
-        const std::string module = images_[launch->module].build.key();
-        launch->registers = registers_of(audit, module, launch->kernel);
-        launch->code = code_of(audit, module, launch->kernel);
-      }
+    each_launch(s.plan, [&](Launch& launch) {
+      const std::string module = images_[launch.module].build.key();
+      launch.registers = registers_of(audit, module, launch.kernel);
+      launch.code = code_of(audit, module, launch.kernel);
+    });
 }
 
 const PreparedShape* shape_of(const Prepared& prepared, const std::string& name) {

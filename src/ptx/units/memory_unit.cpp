@@ -32,6 +32,7 @@ Space space_of(uint64_t address) {
 // Loads a parameter whose address is known and the same for all lanes. False: the access needs the
 // general path.
 bool parameter(const CtaState& cta, Warp& w, const Inst& in) {
+  if (!in.constant_address || in.space != Space::param) return false;
   const auto& params = cta.job.params;
   uint64_t at = 0, value = 0;
   std::memcpy(&at, w.registers + in.a, 8);
@@ -44,11 +45,17 @@ bool parameter(const CtaState& cta, Warp& w, const Inst& in) {
   return true;
 }
 
+// Makes generic addresses relative to the window of their space.
+void move_by(uint64_t window, WarpAccess& a, uint64_t* at) {
+  if (window == 0) return;
+  for (int lane = 0; lane < 32; ++lane) at[lane] -= window;
+  a.sum.low -= window, a.sum.high -= window;
+}
+
 }  // namespace
 
 bool MemoryUnit::access(Warp& w, const Inst& in, uint32_t mask) {
-  if (in.constant_address && in.space == Space::param && mask == ~0u && parameter(cta_, w, in))
-    return true;
+  if (mask == ~0u && parameter(cta_, w, in)) return true;
   alignas(64) uint64_t at[32];
   const uint64_t bytes = uint64_t(in.size) * in.vec;
   const AddressSummary sum =
@@ -59,10 +66,7 @@ bool MemoryUnit::access(Warp& w, const Inst& in, uint32_t mask) {
   if (in.space != Space::generic) return access_at(a, in.space);
   const Space space = space_of(a.sum.low);
   if (space != space_of(a.sum.high)) return several_spaces(w, in, mask, at);
-  if (const uint64_t window = window_of(space)) {
-    for (int lane = 0; lane < 32; ++lane) at[lane] -= window;
-    a.sum.low -= window, a.sum.high -= window;
-  }
+  move_by(window_of(space), a, at);
   return access_at(a, space);
 }
 

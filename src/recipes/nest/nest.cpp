@@ -310,4 +310,24 @@ Stride stride(const Fused& fused, const Operand& operand, const Loop& loop) {
           .expression = fmt::format("stride({},{})", fused.names.at(operand.tensor), p)};
 }
 
+int shared_loop(const Fused& fused, const Nest& nest) {
+  int best = -1;
+  size_t most = 0;
+  for (const Operand& operand : fused.inputs)
+    if (operand.gathered()) return best;
+  const auto moves = [&](const Operand& operand, size_t loop) {
+    return stride(fused, operand, nest.kept[loop]).move != Move::none;
+  };
+  for (const FusedOutput& output : fused.outputs)
+    if (output.operand.gathered() || !moves(output.operand, nest.kept.size() - 1)) return best;
+  for (size_t loop = 0; loop + 1 < nest.kept.size(); ++loop) {
+    size_t bytes = 0;
+    for (const Operand& operand : fused.inputs)
+      if (!operand.counts && moves(operand, nest.kept.size() - 1) && !moves(operand, loop))
+        bytes += size_of(operand.dtype);
+    if (bytes >= most && bytes > 0 && nest.kept[loop].size > 1) best = int(loop), most = bytes;
+  }
+  return best;
+}
+
 }  // namespace cutegen::recipes

@@ -68,6 +68,9 @@ bool turns_together(const Operand& a, const Operand& b);
 // `size` is a multiple of `wanted` and every slice keeps vectors aligned, and 1 if not.
 std::string width_text(const Fused& fused, const std::string& size, int64_t wanted);
 Stride stride(const Fused& fused, const Operand& operand, const Loop& loop);
+// Returns the loop along which a thread should take its items, so that it reads operands that do
+// not move along the loop once for all items; -1 if no loop is better.
+int shared_loop(const Fused& fused, const Nest& nest);
 // Returns whether the operand varies along the reduced loops, but not along the innermost loop.
 bool one_a_run(const Fused& fused, const Nest& nest, const Operand& operand);
 

@@ -132,6 +132,15 @@ int64_t best_tile(const Fused& fused) {
   return best;
 }
 
+// Chooses the numbers of the geometry that a small kernel takes.
+Json numbers_of(const Fused& fused, const std::vector<std::string>& words) {
+  Json args = Json::array();
+  for (const std::string& wanted : words)
+    for (const auto& [word, expression] : geometry(fused))
+      if (word == wanted) args.push_back({{"i64", expression}});
+  return args;
+}
+
 // The launches of the program: sizes, tensor maps and steps, as plan expressions.
 class RowsPlan {
  public:
@@ -272,15 +281,6 @@ class RowsPlan {
     return watched(fused_) ? std::vector<std::string>{"", "wide_"} : std::vector<std::string>{""};
   }
 
-  // Chooses the numbers of the geometry that a small kernel takes.
-  Json arguments(const std::vector<std::string>& words) const {
-    Json args = Json::array();
-    for (const std::string& wanted : words)
-      for (const auto& [word, expression] : geometry(fused_))
-        if (word == wanted) args.push_back({{"i64", expression}});
-    return args;
-  }
-
   void steps(ProgramPart& part, const Json& args) const {
     const std::string when = label_("elements") + " > 0";
     auto tensor = [&](const std::string& word) { return Json{{"tensor", label_(word)}}; };
@@ -288,8 +288,8 @@ class RowsPlan {
     Json pack = Json::array({{{"tensor", fused_.names.at(leaf_.weight.tensor)}}, tensor("packed")});
     if (watched(fused_)) pack.push_back(tensor("wide_packed")), pack.push_back(tensor("flags"));
     for (const Json& number :
-         arguments({"in_of_group", "out_of_group", "kernel0", "kernel1", "kernel2", "weight_o",
-                    "weight_i", "weight0", "weight1", "weight2"}))
+         numbers_of(fused_, {"in_of_group", "out_of_group", "kernel0", "kernel1", "kernel2",
+                             "weight_o", "weight_i", "weight0", "weight1", "weight2"}))
       pack.push_back(number);
     part.steps.push_back({{"id", label_("pack")},
                           {"kernel", label_("pack")},
@@ -298,8 +298,8 @@ class RowsPlan {
                           {"block", {256, 1, 1}},
                           {"args", pack}});
     const Json input = {{"tensor", fused_.names.at(leaf_.input.tensor)}};
-    const Json numbers =
-        arguments({"in_n", "in_c", "in0", "in1", "in2", "in_s0", "in_s1", "in_s2", "in_of_group"});
+    const Json numbers = numbers_of(
+        fused_, {"in_n", "in_c", "in0", "in1", "in2", "in_s0", "in_s1", "in_s2", "in_of_group"});
     Json turn = Json::array({input, tensor("turned")});
     if (watched(fused_)) turn.push_back(tensor("flags"));
     turn.insert(turn.end(), numbers.begin(), numbers.end());
