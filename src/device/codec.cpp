@@ -232,6 +232,7 @@ void fields(Fields& v, LaunchTrace& t) {
   v("ctas_total", t.ctas_total);
   v("ctas_run", t.ctas_run);
   v("sample_error", t.sample_error);
+  v("stored_error", t.stored_error);
   v("kinds", t.kinds);
   v("kinds_missed", t.kinds_missed);
   v("kinds_known", t.kinds_known);
@@ -241,6 +242,7 @@ void fields(Fields& v, LaunchTrace& t) {
   v("stored", t.stored);
   v("atomics", t.atomics);
   v("stored_sectors", t.stored_sectors, kCounters);
+  v("stored_bytes", t.stored_bytes, kCounters);
   v("unreached", t.unreached, kCounters);
   v("unreached_from", t.unreached_from, kCounters);
   v("index", index, kList);

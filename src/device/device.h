@@ -119,7 +119,8 @@ struct LaunchTrace {
   std::string kernel;
   size_t module = 0;
   int64_t ctas_total = 0, ctas_run = 0;
-  double sample_error = 0;  // half of the 95% interval, divided by the total
+  // Half of the 95% interval, divided by the total: the largest of all counters, and of stores.
+  double sample_error = 0, stored_error = 0;
   // CTAs of the same kind have the same control flow. `kinds` counts the kinds of CTAs in the grid,
   // `kinds_missed` the kinds without a CTA in the sample. `kinds_known` is true if the simulator
   // classified every CTA of the grid.
@@ -130,6 +131,7 @@ struct LaunchTrace {
   double loaded = 0, stored = 0;  // bytes of global memory; an atomic is a load and a store
   bool atomics = false;           // on global memory
   std::map<std::string, double> stored_sectors;  // stored sectors of 32 bytes, by buffer
+  std::map<std::string, double> stored_bytes;    // by buffer
   // Only of a sampled launch, and only of buffers for which the simulator knows it: the share of
   // the buffer to which no block stores, and where the first such part begins, as a share.
   std::map<std::string, double> unreached, unreached_from;

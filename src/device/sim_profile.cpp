@@ -102,7 +102,7 @@ LaunchTrace sim_trace(const Launch& step, const ptx::LaunchReport& r) {
   LaunchTrace t;
   t.kernel = step.kernel, t.module = step.module;
   t.ctas_total = r.ctas_total, t.ctas_run = r.ctas_run;
-  t.sample_error = r.sample_error;
+  t.sample_error = r.sample_error, t.stored_error = r.stored_error;
   t.kinds = r.kinds, t.kinds_missed = r.kinds_missed, t.kinds_known = r.kinds_known;
   const ptx::Counters& c = r.counters;
   t.longest_cta = double(c.max_cta_instructions);
@@ -114,7 +114,10 @@ LaunchTrace sim_trace(const Launch& step, const ptx::LaunchReport& r) {
   t.stored = double(c.global_store_bytes + c.global_atomic_bytes + c.tma_store_bytes);
   t.atomics = c.global_atomic_requests > 0;
   for (const ptx::BufferTraffic& b : r.traffic)
-    if (b.store_sectors > 0) t.stored_sectors[b.buffer] = double(b.store_sectors);
+    if (b.store_sectors > 0) {
+      t.stored_sectors[b.buffer] = double(b.store_sectors);
+      t.stored_bytes[b.buffer] = double(b.store_bytes);
+    }
   for (const ptx::BufferTraffic& b : r.traffic)
     if (b.reach_known)
       t.unreached[b.buffer] = b.unreached, t.unreached_from[b.buffer] = b.unreached_from;

@@ -21,7 +21,9 @@ constexpr double kMostUncovered = 0.05;  // share of instructions that no compar
 // Arithmetic per FLOP of the task, relative to compared runs.
 constexpr double kLeastArithmetic = 0.125;
 constexpr double kLeastStored = 0.9;  // of the outputs' bytes
-constexpr int64_t kEnough = 256;      // fewest correct elements of a comparison that counts
+constexpr double kAllStored = 0.995;  // of an output's bytes, if all blocks store equally much
+constexpr double kChangesWhole = 0.999;
+constexpr int64_t kEnough = 256;  // fewest correct elements of a comparison that counts
 
 struct Compared {
   int64_t written = 0, wrong = 0;
@@ -134,6 +136,10 @@ class Checking {
       return ended(std::move(*end));
     }
     if (auto end = leaves_parts_out()) return ended(std::move(*end));
+    if (auto end = stores_too_little_of_one()) {
+      out_.by_sample = true;
+      return ended(std::move(*end));
+    }
     compare_values();
     if (!out_.end.passed || out_.not_compared.empty()) return std::move(out_);
     return hold_against_compared();
@@ -172,10 +178,63 @@ class Checking {
         "A sample of the blocks ran; the first figure is an estimate for all of them.");
   }
 
+  // The outputs, and each mutated tensor whose elements the module all changes.
+  std::vector<const TensorInfo*> written_whole() const {
+    std::vector<const TensorInfo*> out = run_.task.with_role(TensorRole::output);
+    if (!run_.memory.has_values()) return out;
+    for (const ExcerptMemory::Output& o : run_.memory.outputs()) {
+      if (o.initial.empty() || o.expected->truth.empty()) continue;
+      std::vector<std::byte> after(o.initial.size());
+      from_double(o.place.dtype, o.expected->truth, after);
+      const size_t element = size_of(o.place.dtype), count = after.size() / element;
+      size_t changed = 0;
+      for (size_t i = 0; i < count; ++i)
+        changed +=
+            std::memcmp(after.data() + i * element, o.initial.data() + i * element, element) != 0;
+      if (double(changed) >= kChangesWhole * double(count))
+        out.push_back(run_.task.find(o.expected->spec.name));
+    }
+    return out;
+  }
+
+  double bytes_of(const TensorInfo& info) const {
+    auto count = element_count(run_.official.tensors.at(info.name));
+    return count ? double(*count) * double(size_of(info.dtype)) : 0;
+  }
+
+  // If the blocks of the sample store equally much, the estimate is nearly exact.
+  std::optional<RungEnd> stores_too_little_of_one() const {
+    for (const device::LaunchTrace& t : run_.report.traces)
+      if (t.atomics) return std::nullopt;
+    const std::vector<const TensorInfo*> results = written_whole();
+    double most = 0;
+    for (const TensorInfo* info : results) most += bytes_of(*info);
+    for (const TensorInfo* info : results) {
+      double stored = 0, error = 0;
+      for (const device::LaunchTrace& t : run_.report.traces)
+        if (auto at = t.stored_bytes.find(info->name); at != t.stored_bytes.end()) {
+          stored += at->second;
+          error = std::max(error, t.kinds_known && t.kinds_missed == 0 ? t.stored_error : 1);
+        }
+      bool filled = false;
+      for (const auto& step : run_.steps)
+        if (const auto* fill = std::get_if<Fill>(&step)) filled |= fill->buffer == info->name;
+      // The error refers to all stores, so it says little about a small output.
+      const double wanted = bytes_of(*info);
+      const double least = std::max(kAllStored - 8 * error, kLeastStored / (1 + 2 * error));
+      if (filled || wanted < most / 2 || stored >= least * wanted) continue;
+      return rung_failed(
+          fmt::format("at the official shape the blocks write {} of the {} of {}",
+                      human(Bytes{int64_t(stored)}), human(Bytes{int64_t(wanted)}), info->name),
+          "A sample of the blocks ran; the first figure is an estimate for all of them.");
+    }
+    return std::nullopt;
+  }
+
   // Blocks outside the sample may write right values to places that other blocks write, too. The
   // simulator knows the addresses of many stores without running the blocks.
   std::optional<RungEnd> leaves_parts_out() const {
-    for (const TensorInfo* info : run_.task.with_role(TensorRole::output)) {
+    for (const TensorInfo* info : written_whole()) {
       const device::LaunchTrace* only = nullptr;
       int writers = 0;
       for (const auto& step : run_.steps)

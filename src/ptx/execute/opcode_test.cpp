@@ -184,6 +184,9 @@ TEST(Opcodes, IntegerArithmetic) {
          return U(std::clamp<int64_t>(int64_t(s(a)) + s(b), INT32_MIN, INT32_MAX));
        }},
       {"mul.lo.s32 %d, %a, %b;", "www", [](U a, U b, U) { return a * b; }},
+      {"{.reg.b32 half; .reg.b16 low, high; mov.b32 {low, high}, %a; mov.b32 half, {high, low};\n"
+       "add.u32 %d, half, 1;}",
+       "ww", [](U a, U, U) { return (a << 16 | (a & 0xffffffff) >> 16) + 1; }},
       {"mul.lo.s16 %d, %a, %b;", "hhh", [](U a, U b, U) { return a * b; }},
       {"mul.hi.s32 %d, %a, %b;", "www",
        [](U a, U b, U) { return U((int64_t(s(a)) * s(b)) >> 32); }},
@@ -383,11 +386,15 @@ TEST(Opcodes, Float32) {
        [=](U a, U, U) { return F(flush(float(std::exp2(double(flush(f(a))))))); }, 2},
       {"lg2.approx.f32 %d, %a;", "ff", [](U a, U, U) { return F(float(std::log2(double(f(a))))); },
        2},
-      {"sin.approx.f32 %d, %a;", "ff", [](U a, U, U) { return F(float(std::sin(double(f(a))))); },
-       2},
-      {"cos.approx.f32 %d, %a;", "ff", [](U a, U, U) { return F(float(std::cos(double(f(a))))); },
-       2},
-      {"tanh.approx.f32 %d, %a;", "ff", [](U a, U, U) { return F(std::tanh(f(a))); }, 2},
+      {"sin.approx.f32 %d, %a;", "ff",
+       [](U a, U, U) { return F(float(std::sin(2 * M_PI * double(f(a) * 0.15915494f)))); }, 2},
+      {"cos.approx.f32 %d, %a;", "ff",
+       [](U a, U, U) { return F(float(std::cos(2 * M_PI * double(f(a) * 0.15915494f)))); }, 2},
+      {"tanh.approx.f32 %d, %a;", "ff",
+       [](U a, U, U) {  // 11 bits, as on a GPU
+         const U bits = F(float(std::tanh(double(f(a)))));
+         return std::isnan(f(a)) ? bits : (bits + 0x1000) & ~U{0x1fff};
+       }},
       {"min.f32 %d, %a, %b;", "fff", [](U a, U b, U) { return F(min_of(f(a), f(b))); }},
       {"max.f32 %d, %a, %b;", "fff", [](U a, U b, U) { return F(-min_of(-f(a), -f(b))); }},
       {"max.NaN.f32 %d, %a, %b;", "fff",

@@ -368,6 +368,7 @@ double run_sample(Shared& shared) {
     if (shared.report.status == LaunchStatus::ok) find_unreached(shared, kinds);
   }
   shared.sampler = nullptr;
+  shared.report.stored_error = sampler.stored_error();
   shared.report.sample_error = sampler.error(), shared.report.sample_errors = sampler.errors();
   return sampler.weight();
 }

@@ -199,7 +199,7 @@ struct LineCounters {
 struct BufferTraffic {
   std::string buffer;
   uint64_t bytes = 0;  // its size
-  uint64_t load_sectors = 0, store_sectors = 0;
+  uint64_t load_sectors = 0, store_sectors = 0, store_bytes = 0;
   uint64_t reread_sectors = 0;  // estimated sectors that a CTA loads again after an L1 miss
   // Only in a sampled launch: whether the simulator knows which parts of the buffer the stores of
   // the whole grid reach (ptx/cta/store_reach.h), the share that no store reaches, and where the
@@ -218,7 +218,7 @@ struct LaunchReport {
   std::vector<ExecutedInst> executed;  // sorted by `index`; empty if the counters are off
   int64_t ctas_total = 0, ctas_run = 0;
   // half the 95% confidence interval divided by the total; 0 if every CTA ran
-  double sample_error = 0;
+  double sample_error = 0, stored_error = 0;
   std::map<std::string, double> sample_errors;  // "instructions", "sectors", "wavefronts"
   // CTAs of one kind have the same control flow (ptx/cta/cta_kinds.h). `kinds` is the number of
   // kinds in a sampled grid, and `kinds_missed` the number of kinds without a CTA in the sample.

@@ -154,8 +154,14 @@ void Counting::global(int32_t place, const Inst& in, uint32_t mask, const Addres
   c.bytes += uint64_t(std::popcount(mask)) * bytes;
   work_->sectors += double(sectors);
   const bool writes = in.op == Op::store || in.op == Op::atomic;
+  if (writes) count_stored(uint64_t(std::popcount(mask)) * bytes, buffer);
   traffic_[buffer][writes] += sectors;
   if (!writes) look_up(c, buffer, s, at, mask, bytes);
+}
+
+void Counting::count_stored(uint64_t bytes, size_t buffer) {
+  work_->stored += double(bytes);
+  traffic_[buffer][3] += bytes;
 }
 
 // Bulk copies bypass L1.
@@ -165,6 +171,7 @@ void Counting::copy_row(int32_t pc, uint64_t at, uint64_t bytes, size_t buffer, 
   InstCounts& c = counts_[size_t(pc)];
   c.copy_sectors += last - first + 1, c.copy_bytes += bytes;
   work_->sectors += double(last - first + 1);
+  if (writes) count_stored(bytes, buffer);
   traffic_[buffer][writes] += last - first + 1;
   if (writes || seen_.empty()) return;
   const uint64_t mark = cta_ << 44;
@@ -272,6 +279,7 @@ void report_counts(const Program& program, const Totals& once, const Totals& sam
     report.traffic[i].load_sectors = scaled(a[0], b[0], weight);
     report.traffic[i].store_sectors = scaled(a[1], b[1], weight);
     report.traffic[i].reread_sectors = scaled(a[2], b[2], weight);
+    report.traffic[i].store_bytes = scaled(a[3], b[3], weight);
   }
 }
 

@@ -39,16 +39,19 @@ struct InstCounts {
 // `instructions`, `sectors` and `wavefronts` between CTAs.
 struct CtaWork {
   double instructions = 0, sectors = 0, wavefronts = 0;
+  double stored = 0;  // bytes of global memory
   double slept_ns = 0;
   CtaWork& operator+=(const CtaWork& w) {
     instructions += w.instructions, sectors += w.sectors, wavefronts += w.wavefronts;
+    stored += w.stored;
     slept_ns += w.slept_ns;
     return *this;
   }
 };
 
-// Numbers of sectors of one buffer: loaded, stored, and loaded again.
-using Traffic = std::array<uint64_t, 3>;
+// Numbers of sectors of one buffer: loaded, stored, and loaded again. The last number is stored
+// bytes.
+using Traffic = std::array<uint64_t, 4>;
 
 class Counting {
  public:
@@ -93,6 +96,7 @@ class Counting {
   size_t place(const Inst& in) const { return size_t(&in - program_.code.data()); }
   uint32_t global_sectors(size_t pc, uint32_t mask, const AddressSummary& s, const uint64_t* at,
                           uint64_t bytes);
+  void count_stored(uint64_t bytes, size_t buffer);
   void look_up(InstCounts& c, size_t buffer, const AddressSummary& s, const uint64_t* at,
                uint32_t mask, uint64_t bytes);
 

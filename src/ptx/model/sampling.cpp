@@ -97,6 +97,14 @@ double Sampler::error_of(double CtaWork::* quantity) const {
   return student(n - 1) * deviation * all / total;
 }
 
+double Sampler::stored_error() const {
+  double mean = 0;
+  for (const CtaWork& w : inside_) mean += w.stored / double(inside_.size());
+  const bool more = std::any_of(ends_.begin(), ends_.end(),
+                                [&](const CtaWork& w) { return w.stored > 1.01 * mean; });
+  return more && interior() > int64_t(inside_.size()) ? 1 : error_of(&CtaWork::stored);
+}
+
 std::map<std::string, double> Sampler::errors() const {
   return {{"instructions", error_of(&CtaWork::instructions)},
           {"sectors", error_of(&CtaWork::sectors)},

@@ -49,6 +49,9 @@ class Sampler {
   double weight() const;
   double error() const;
   std::map<std::string, double> errors() const;
+  // Returns the error of stored bytes, or 1 if a CTA that represents only itself stores more than
+  // the others, because a few CTAs may then store much.
+  double stored_error() const;
 
  private:
   int64_t interior() const { return std::max<int64_t>(0, total_ - 2 - int64_t(alone_.size())); }

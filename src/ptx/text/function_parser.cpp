@@ -183,7 +183,11 @@ Result<void> FunctionParser::body_item() {
 
 Result<void> FunctionParser::directive(std::string_view name) {
   if (name == ".loc") return lines_.location(in_);
-  if (name == ".reg") return registers();
+  if (name == ".reg") {
+    CG_TRY(std::string_view type, in_.word("a register type"));
+    return registers(type.substr(1));
+  }
+  if (name.starts_with(".reg.")) return registers(name.substr(5));  // without a space
   if (name == ".pragma") return in_.skip_to_semicolon();
   if (name == ".shared") return local_variables(Space::shared);
   if (name == ".local") return local_variables(Space::local);
@@ -196,9 +200,7 @@ Result<void> FunctionParser::directive(std::string_view name) {
   return unsupported_error("PTX directive " + sanitize(name, 60), in_.here());
 }
 
-Result<void> FunctionParser::registers() {
-  CG_TRY(std::string_view type, in_.word("a register type"));
-  type.remove_prefix(1);
+Result<void> FunctionParser::registers(std::string_view type) {
   if (type != "pred" && type_bytes(type) == 0) {
     return unsupported_error("register type ." + sanitize(type, 60), in_.here());
   }

@@ -30,7 +30,7 @@ class FunctionParser {
   Result<void> body();
   Result<void> body_item();
   Result<void> directive(std::string_view name);
-  Result<void> registers();
+  Result<void> registers(std::string_view type);
   Result<void> local_variables(Space space);
   Result<void> label(std::string_view name);
   Result<void> statement();
