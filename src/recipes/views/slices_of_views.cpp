@@ -3,10 +3,10 @@
 
 #include <map>
 #include <optional>
-#include <set>
 
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/reshape.h"
+#include "recipes/views/view_nodes.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -37,13 +37,10 @@ struct Source {
 };
 
 std::optional<Source> source_of(const Graph& graph, const Node& slice, size_t at) {
-  static const std::set<std::string> kViews{"view", "reshape", "_unsafe_view"};
-  const auto viewed = reference(argument(slice, 0, "self"));
-  const Node* view = viewed ? graph.producer(*viewed) : nullptr;
-  if (!view || !view->op.starts_with("aten.") || !kViews.count(base_name(view->op)))
-    return std::nullopt;
-  const auto from = reference(argument(*view, 0, "self"));
-  const Value* input = from ? graph.find(*from) : nullptr;
+  const Value* viewed = input_of(graph, slice);
+  const Node* view = viewed ? graph.producer(viewed->name) : nullptr;
+  if (!view || !is_reshape(*view)) return std::nullopt;
+  const Value* input = input_of(graph, *view);
   const Shape& to = view->outputs.front().shape;
   const Json dim = argument(slice, at, "dim");
   if (!input || input->shape == to || (!dim.is_null() && !dim.is_number_integer()))
@@ -53,7 +50,7 @@ std::optional<Source> source_of(const Graph& graph, const Node& slice, size_t at
   if (axis < 0 || axis >= int64_t(to.size())) return std::nullopt;
   const auto kept = kept_axis(input->shape, to, size_t(axis));
   if (!kept) return std::nullopt;
-  return Source{.tensor = *from, .shape = input->shape, .axis = *kept};
+  return Source{.tensor = input->name, .shape = input->shape, .axis = *kept};
 }
 
 // Appends the slice of `source`, and a view of each part under the name of the old part.
