@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kills the process of stark and astra runs with SIGKILL at random moments and resumes the runs.
-// CUTEGEN_KILLS sets the number of kills for each strategy, CUTEGEN_KILL_SEED other moments.
+// CUTEGEN_KILLS sets the least number of kills for each strategy, CUTEGEN_KILL_SEED other moments.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ using agent_test::AgentRun;
 using agent_test::first_program;
 using agent_test::next_program;
 
-constexpr int kKills = 4;         // for each strategy, without CUTEGEN_KILLS
+constexpr int kKills = 4;         // at least, for each strategy, without CUTEGEN_KILLS
 constexpr int kMostOfOneRun = 4;  // kills of one run
 constexpr int64_t kEvaluations = 8;
 
@@ -154,9 +154,10 @@ class KilledRun : public AgentRun {
     std::mt19937_64 random(uint64_t(number_from("CUTEGEN_KILL_SEED", 1)));
     const int most = number_from("CUTEGEN_KILLS", kKills);
     int kills = 0, resumed = 0;
-    for (int run = 0; kills < most && run < 20 * most; ++run) {
+    // On a busy machine the first kills may all come before the first event.
+    for (int run = 0; (kills < most || resumed == 0) && run < 20 * most; ++run) {
       const auto runs = dir_ / ("run" + std::to_string(run));
-      for (int i = 0; i < kMostOfOneRun && kills < most; ++i) {
+      for (int i = 0; i < kMostOfOneRun; ++i) {
         const std::vector<Event> before = events_of(runs);
         const auto pause = std::chrono::microseconds(random() % uint64_t(whole.count()));
         if (killed(runs, wanted, pause)) break;
@@ -178,7 +179,7 @@ class KilledRun : public AgentRun {
       auto again = replay_with(acting(), {}, **s, "last", recorder_);
       EXPECT_TRUE(again) << again.error().text();
     }
-    EXPECT_EQ(kills, most);
+    EXPECT_GE(kills, most);
     EXPECT_GT(resumed, 0);
     RecordProperty("kills", kills);
     RecordProperty("resumed", resumed);
