@@ -11,9 +11,7 @@ namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kPage = 4096;
-// About 0.0078 as float32 and bfloat16, and 1 as float16.
-const Poison kOrdinary{std::byte{0}, std::byte{0x3c}, std::byte{0}, std::byte{0x3c},
-                       std::byte{0}, std::byte{0x3c}, std::byte{0}, std::byte{0x3c}};
+constexpr size_t kOrdinaryBytes = 2 * 65537;  // period of ordinary numbers; 65537 is a prime number
 constexpr int64_t kMostHeld = int64_t{768} << 20;     // for all tensors and scratch
 constexpr int64_t kMostScratch = int64_t{128} << 20;  // for one scratch buffer
 // Buffers without values are held in memory up to this size.
@@ -24,6 +22,20 @@ constexpr size_t kRingBytes = size_t{32} << 20;
 int64_t size_in_bytes(const TensorInfo& info, const Shape& shape) {
   auto count = element_count(shape);
   return count ? *count * int64_t(size_of(info.dtype)) : 0;
+}
+
+// Fills memory with random numbers that are ordinary in each dtype: 0.5 to 2 as float32 and
+// bfloat16, 1.75 to 2 as float16. Equal numbers would give equal sums, which may cancel together.
+void fill_ordinary(std::byte* to, int64_t bytes) {
+  static const auto numbers = [] {
+    constexpr unsigned kNoNanOfEightBits = 0x70;
+    std::vector<std::byte> made(kOrdinaryBytes, std::byte{0x3f});
+    std::mt19937 random(1);
+    for (size_t i = 0; i < made.size(); i += 2) made[i] = std::byte(random() % kNoNanOfEightBits);
+    return made;
+  }();
+  for (int64_t at = 0; at < bytes; at += int64_t(kOrdinaryBytes))
+    std::memcpy(to + at, numbers.data(), std::min(size_t(bytes - at), kOrdinaryBytes));
 }
 
 void repeat(const Poison& pattern, std::byte* to, int64_t bytes) {
@@ -113,11 +125,11 @@ Result<void> ExcerptMemory::place_addresses(const Task& task, const ShapeCase& o
 void ExcerptMemory::place_scratch(const PreparedShape& official) {
   for (const ScratchBuffer& s : official.plan.scratch) {
     RunBuffer b{.name = s.name, .bytes = s.bytes, .offset = -1, .read_only = false};
-    if (s.bytes > (set_ ? kMostScratch : kSmall) || total_ + s.bytes > kMostHeld) {
+    if (s.bytes > kMostScratch || total_ + s.bytes > kMostHeld) {
       aliased_.insert(s.name);
     } else {
       b.offset = take(s.bytes);
-      if (set_ && !s.zero) poisoned_scratch_.emplace_back(b.offset, s.bytes);
+      if (!s.zero) poisoned_scratch_.emplace_back(b.offset, s.bytes);
     }
     buffers_.push_back(std::move(b));
   }
@@ -131,7 +143,8 @@ Result<void> ExcerptMemory::make_memory() {
   restore();
   for (const auto& [offset, bytes] : poisoned_) repeat(poison_, mapping_.data() + offset, bytes);
   for (const auto& [offset, bytes] : poisoned_scratch_)
-    repeat(poison_, mapping_.data() + offset, bytes);
+    set_ ? repeat(poison_, mapping_.data() + offset, bytes)
+         : fill_ordinary(mapping_.data() + offset, bytes);
   write_noise();
   return {};
 }
@@ -148,8 +161,9 @@ void ExcerptMemory::restore() {
 }
 
 bool ExcerptMemory::make_scratch_ordinary() {
+  if (!set_) return false;
   for (const auto& [offset, bytes] : poisoned_scratch_)
-    repeat(kOrdinary, mapping_.data() + offset, bytes);
+    fill_ordinary(mapping_.data() + offset, bytes);
   return !poisoned_scratch_.empty();
 }
 

@@ -6,8 +6,8 @@
 // (eval/sets/excerpts.h). With an excerpt, the inputs repeat its values, outputs and scratch
 // contain a random pattern at first, and memory keeps the values that blocks write. Without one, or
 // with too little memory, inputs are random numbers (integers: zeros), each large output maps one
-// small memory file repeatedly, and why_not() gives the reason. In both cases, the memory that a
-// program can fill is limited.
+// small memory file repeatedly, scratch contains ordinary numbers at first, and why_not() gives the
+// reason. In both cases, the memory that a program can fill is limited.
 //
 // Example: CG_TRY(auto memory, ExcerptMemory::make(task, *official, drawn)); memory.put(request);
 #pragma once
@@ -35,8 +35,8 @@ class ExcerptMemory {
   void put(RunRequest& request) const;
   // After a run that did not end, gives mutated tensors their initial values again.
   void restore();
-  // Fills scratch with ordinary numbers instead of the pattern. Returns false if there is no such
-  // scratch.
+  // Fills scratch with ordinary numbers instead of the pattern. Returns false if no scratch has the
+  // pattern.
   bool make_scratch_ordinary();
   bool has_values() const { return set_ != nullptr; }
   const std::string& why_not() const { return why_not_; }
