@@ -102,6 +102,26 @@ TEST(Recipes, ComputesWhatAVectorSharesOnce) {
     EXPECT_TRUE(instantiate(task, match, near)) << near;
 }
 
+// A linear layer of one row: threads read neighbouring elements of the matrix, and a warp has a
+// row.
+TEST(Recipes, OneRowTimesATransposedMatrixReadsTheMatrixAlongItsRows) {
+  Task task = golden_task("mm_row");
+  for (TensorInfo& tensor : task.tensors)
+    if (tensor.name == "b") tensor.shape = {20, 24};
+  for (ShapeCase& shape : task.shapes) shape.tensors["b"] = {20, 24};
+  Graph& graph = task.graph;
+  graph.placeholders[1].shape = {20, 24};
+  graph.nodes.front().args[1] = {{"ref", "turned"}};
+  Node turned;
+  turned.id = "turned", turned.op = "aten.t.default", turned.args = {{{"ref", "b"}}};
+  turned.outputs.push_back({.name = "turned", .dtype = DType::f32, .shape = {24, 20}});
+  graph.nodes.insert(graph.nodes.begin(), turned);
+  const RecipeMatch match = match_recipe(task);
+  ASSERT_EQ(match.recipe, "reduction");
+  EXPECT_TRUE(match.safe.contains("width")) << match.safe;
+  EXPECT_EQ(match.safe.at("vector"), 4);
+}
+
 TEST(Recipes, KnowsMishWrittenOut) {
   Task task = golden_task("mish_by_hand");
   RecipeMatch match = match_recipe(task);

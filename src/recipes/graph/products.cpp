@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "recipes/graph/permutation.h"
 #include "recipes/graph/pointwise.h"
 
 namespace cutegen::recipes {
@@ -122,6 +123,39 @@ Result<void> lower_node(const Graph& graph, Node node, Lowered& lowered, std::ve
   return {};
 }
 
+// Returns the operand of a transposition that swaps only the last two axes.
+std::optional<std::string> transposed(const Graph& graph, const std::string& factor) {
+  const Node* node = graph.producer(factor);
+  const auto from = node ? reference(argument(*node, 0, "self")) : std::nullopt;
+  const Value* value = from ? graph.find(*from) : nullptr;
+  if (!value || value->shape.size() < 2) return std::nullopt;
+  const size_t rank = value->shape.size();
+  auto order = permutation(*node, base_name(node->op), rank);
+  if (order.size() != rank) return std::nullopt;
+  std::swap(order[rank - 1], order[rank - 2]);
+  for (size_t i = 0; i < rank; ++i)
+    if (order[i] != i) return std::nullopt;
+  return from;
+}
+
+// [1, K] @ t([N, K]), as in a linear layer: multiplies each row of the matrix by the vector, and
+// sums along K, along which the matrix is contiguous.
+bool lower_row(const Graph& graph, const Node& product, const std::string& row,
+               const std::string& wide, std::vector<Node>& out) {
+  const auto rows = transposed(graph, wide);
+  if (!rows) return false;
+  const Value& result = product.outputs.front();
+  const Shape shape = graph.find(*rows)->shape;
+  const std::string terms = result.name + "__terms", sums = result.name + "__sums";
+  out.push_back(
+      make_node(terms, "aten.mul.Tensor", {refer(*rows), refer(row)}, result.dtype, shape));
+  out.push_back(make_node(sums, "aten.sum.dim_IntList", {refer(terms), Json::array({-1}), false},
+                          result.dtype, Shape(shape.begin(), shape.end() - 1)));
+  out.push_back(make_node(result.name, "aten.unsqueeze.default", {refer(sums), -2}, result.dtype,
+                          result.shape));
+  return true;
+}
+
 }  // namespace
 
 bool is_product(const Node& node) {
@@ -155,6 +189,7 @@ Result<Graph> as_reduction(Graph graph, const std::string& product, Vector vecto
     const Value *thin = graph.find(narrow), *whole = graph.find(wide);
     if (!thin || !whole) return unsupported_error(node.op + ": an unknown factor", node.id);
     auto rank = int64_t(whole->shape.size());
+    if (!second && lower_row(graph, node, narrow, wide, nodes)) continue;
     if (!flat) {
       Shape turned = thin->shape;
       std::swap(turned[turned.size() - 1], turned[turned.size() - 2]);
