@@ -58,6 +58,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   rest /= unsigned(out0);
   const int64_t channel = rest % unsigned({{channels}}), n = rest / unsigned({{channels}});
 
+{{of_channel}}
   const int start0 = int(p0) * kStride0 - kPadding0, above = first1 * kStride1 - kPadding1,
             left = first2 * kStride2 - kPadding2;
   const int height = int(in1), width = int(in2), step1 = int(in_s1), step2 = int(in_s2);

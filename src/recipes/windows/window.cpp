@@ -273,11 +273,12 @@ class WindowWriter {
 
   ProgramPart write() {
     ProgramPart part;
-    Tail tail(fused_);
+    Tail tail(fused_, tiled() ? Tail::By::channel : Tail::By::element);
     part.file = label_("kernel") + ".cu";
     std::map<std::string, std::string> t;
     t["title"] = title(task_, fused_);
     t["name"] = label_("window");
+    t["of_channel"] = indent(tail.of_channel(), 2);
     t["threads"] = params_.at("threads").dump();
     t["pixels"] = params_.value("pixels", Json(1)).dump();
     t["rows"] = params_.value("rows", Json(1)).dump();

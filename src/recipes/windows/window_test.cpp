@@ -95,6 +95,25 @@ TEST(Windows, ATileOfADepthwiseConvolutionRequiresItsKernel) {
   EXPECT_THAT(depthwise.source({{"columns", 0}}), HasSubstr("kChannels = 1;"));
 }
 
+// A CTA computes results of one channel, so it reads the channel's bias before its results.
+TEST(Windows, ATileReadsTheValuesOfItsChannelOnce) {
+  Task task = golden_task("conv_depthwise");
+  const Shape channels{task.graph.nodes.front().args.back().get<int64_t>()};
+  task.tensors.push_back({.name = "bias", .role = TensorRole::parameter, .shape = channels});
+  for (ShapeCase& shape : task.shapes) shape.tensors["bias"] = channels;
+  task.graph.placeholders.push_back({.name = "bias", .dtype = DType::f32, .shape = channels});
+  task.graph.nodes.front().args[2] = {{"ref", "bias"}};
+  const RecipeMatch match = match_recipe(task);
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << program.error().text();
+  const std::string& source = program->sources.begin()->second;
+  const size_t bias = source.find("of_channel(r_bias"), barrier = source.find("__syncthreads()"),
+               result = source.find("compute(window, kept.element[0], ");
+  EXPECT_LT(bias, barrier) << source;
+  EXPECT_LT(barrier, result) << source;
+  EXPECT_NE(result, std::string::npos) << source;
+}
+
 TEST(Windows, RowsNeedAnAxisBeforeTheLast) {
   auto refused = WindowCase("pool_line").program({{"rows", 2}});
   ASSERT_FALSE(refused);

@@ -433,10 +433,34 @@ std::string TailOperands::load(int inst, const std::string& word, const char* ch
                      differs(o) ? fmt::format(" : {}(0)", value_type(at(inst))) : "");
 }
 
+std::string TailOperands::load_of_channel(const std::vector<int>& leaves,
+                                          std::vector<std::string>& words) {
+  std::string loads;
+  for (int inst : leaves) {
+    const Operand& o = operand(inst);
+    words.push_back(code_.word("r_" + name(o)));
+    loads += fmt::format("const {0} {1} = cutegen::convert<{0}>({2});\n", value_type(at(inst)),
+                         words.back(), addresses_.element_here(o, name(o)));
+  }
+  return loads;
+}
+
+namespace {
+
+// Where a kernel keeps the values of a channel.
+std::vector<std::string> kept_elements(const Piece& piece) {
+  std::vector<std::string> list;
+  for (size_t i = 0; i < piece.targets.size(); ++i)
+    list.push_back(fmt::format("kept.element[{}]", i));
+  return list;
+}
+
+}  // namespace
+
 Tail::Tail(const Fused& fused, By by)
     : TailOperands(fused, by == By::place),
       by_(by),
-      pieces_(fused, code_, by == By::place ? channel_values(fused) : std::vector<int>()) {}
+      pieces_(fused, code_, by == By::element ? std::vector<int>() : channel_values(fused)) {}
 
 // Writes the struct `type` with the values of the row that piece `index` takes, and the function
 // `rows_at` that reads or computes them at a position.
@@ -463,26 +487,28 @@ std::string Tail::rows_text(size_t index, const std::string& type, const std::st
 
 // Reads the values of the channel that a piece needs.
 std::string Tail::kept(const Piece& piece) const {
-  return piece.channels.empty() ? "" : "const auto kept = conv.channel(storage, c);\n";
+  const bool reads = by_ == By::place && !piece.channels.empty();
+  return reads ? "const auto kept = conv.channel(storage, c);\n" : "";
 }
 
 std::string Tail::channels(const std::string& tile) {
   const Piece& piece = pieces_.of_channel();
   if (piece.targets.empty()) return "";
-  std::string loads;
-  std::vector<std::string> leaves, results;
-  for (int inst : piece.leaves) {
-    const Operand& o = operand(inst);
-    leaves.push_back(code_.word("r_" + name(o)));
-    loads += fmt::format("const {0} {1} = cutegen::convert<{0}>({2});\n", value_type(at(inst)),
-                         leaves.back(), addresses_.element_here(o, name(o)));
-  }
-  for (size_t i = 0; i < piece.targets.size(); ++i)
-    results.push_back(fmt::format("kept.element[{}]", i));
+  std::vector<std::string> leaves;
   std::map<std::string, std::string> t;
   t["tile"] = tile;
-  t["loads"] = indent(loads, 2), t["call"] = pieces_.call(piece, leaves, "", results);
+  t["loads"] = indent(load_of_channel(piece.leaves, leaves), 2);
+  t["call"] = pieces_.call(piece, leaves, "", kept_elements(piece));
   return fragment("kernels/windows/implicit_channels.cu", t);
+}
+
+std::string Tail::of_channel() {
+  const Piece& piece = pieces_.of_channel();
+  if (piece.targets.empty()) return "";
+  std::vector<std::string> leaves;
+  const std::string loads = load_of_channel(piece.leaves, leaves);
+  return fmt::format("struct {{\n  float element[{}];\n}} kept;\n{}{}", piece.targets.size(), loads,
+                     pieces_.call(piece, leaves, "", kept_elements(piece)));
 }
 
 int Tail::together() const {

@@ -23,6 +23,9 @@
 // reduction, the kernel stores this operand in place of the window's result: for softmax(conv(x) +
 // b), the kernel stores v = conv(x) + b, and later exp(v - highest).
 //
+// Tail::By::channel is for kernels whose CTA computes results of one channel: finish() then reads
+// the values of the channel from the variable `kept`, which the statements of of_channel() define.
+//
 // `Addresses` writes the text that reads operands. If by_place is set, `at` has the offset of
 // channel0, and the text reads channel `channel_of` relative to this offset. For all text that an
 // `Addresses` has written, numbers() lists the strides in the text, offsets() lists the members of
@@ -169,6 +172,8 @@ class TailOperands {
  protected:
   TailOperands(const Fused& fused, bool by_place);
   std::string load(int inst, const std::string& word, const char* channel_of);
+  // Writes the loads of operands at the current channel, and adds the variables' names to `words`.
+  std::string load_of_channel(const std::vector<int>& leaves, std::vector<std::string>& words);
   const Inst& at(int inst) const { return fused_.insts[size_t(inst)]; }
   const Operand& operand(int inst) const { return fused_.inputs[size_t(at(inst).operand)]; }
   const std::string& name(const Operand& o) const { return fused_.names.at(o.tensor); }
@@ -182,7 +187,7 @@ class TailOperands {
 
 class Tail : public TailOperands {
  public:
-  enum class By { element, place };
+  enum class By { element, channel, place };
   explicit Tail(const Fused& fused, By by = By::element);
   // Returns the strides that the text of the Tail's functions uses, up to now.
   const Numbers& numbers() const { return addresses_.numbers(); }
@@ -198,6 +203,8 @@ class Tail : public TailOperands {
   // Writes the statements that compute the values of a channel and store them for all tiles. `tile`
   // is the text for the number of the tile along the channels.
   std::string channels(const std::string& tile);
+  // With By::channel, writes the statements that compute the values of the CTA's channel.
+  std::string of_channel();
   bool by_row() const { return pieces_.by_row(); }
   std::string finish();
   // With By::place, returns the members of Place and their values for channel0. The list of
