@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <set>
 
 #include "recipes/graph/permutation.h"
 #include "recipes/graph/pointwise.h"
@@ -123,29 +125,48 @@ Result<void> lower_node(const Graph& graph, Node node, Lowered& lowered, std::ve
   return {};
 }
 
-// Returns the operand of a transposition that swaps only the last two axes.
-std::optional<std::string> transposed(const Graph& graph, const std::string& factor) {
-  const Node* node = graph.producer(factor);
-  const auto from = node ? reference(argument(*node, 0, "self")) : std::nullopt;
-  const Value* value = from ? graph.find(*from) : nullptr;
-  if (!value || value->shape.size() < 2) return std::nullopt;
-  const size_t rank = value->shape.size();
-  auto order = permutation(*node, base_name(node->op), rank);
-  if (order.size() != rank) return std::nullopt;
-  std::swap(order[rank - 1], order[rank - 2]);
-  for (size_t i = 0; i < rank; ++i)
-    if (order[i] != i) return std::nullopt;
-  return from;
+bool same_matrix(const Shape& a, const Shape& b) {
+  return a.size() > 1 && b.size() > 1 && std::equal(a.end() - 2, a.end(), b.end() - 2);
+}
+
+// Returns the operand of a transposition that swaps only the last two axes. Views between the
+// transposition and `factor` may merge the axes before these two, as torch.matmul() does.
+std::optional<std::string> transposed(const Graph& graph, std::string factor) {
+  static const std::set<std::string> kMerges{"expand", "view", "_unsafe_view", "reshape"};
+  for (;;) {
+    const Node* node = graph.producer(factor);
+    const auto from = node ? reference(argument(*node, 0, "self")) : std::nullopt;
+    const Value* value = from ? graph.find(*from) : nullptr;
+    if (!value) return std::nullopt;
+    const Shape &before = value->shape, &after = node->outputs.front().shape;
+    const std::string base = base_name(node->op);
+    if (kMerges.contains(base) && same_matrix(before, after) &&
+        element_count(before).value_or(-1) == element_count(after).value_or(-2)) {
+      factor = *from;
+      continue;
+    }
+    auto order = permutation(*node, base, before.size());
+    if (order.size() < 2) return std::nullopt;
+    std::swap(order[order.size() - 1], order[order.size() - 2]);
+    return std::is_sorted(order.begin(), order.end()) ? from : std::nullopt;
+  }
 }
 
 // [1, K] @ t([N, K]), as in a linear layer: multiplies each row of the matrix by the vector, and
 // sums along K, along which the matrix is contiguous.
 bool lower_row(const Graph& graph, const Node& product, const std::string& row,
                const std::string& wide, std::vector<Node>& out) {
-  const auto rows = transposed(graph, wide);
+  auto rows = transposed(graph, wide);
   if (!rows) return false;
   const Value& result = product.outputs.front();
-  const Shape shape = graph.find(*rows)->shape;
+  Shape shape = graph.find(wide)->shape;
+  std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+  if (graph.find(*rows)->shape != shape) {
+    const std::string merged = result.name + "__rows";
+    out.push_back(make_node(merged, "aten.view.default", {refer(*rows), Json(shape)},
+                            graph.find(*rows)->dtype, shape));
+    rows = merged;
+  }
   const std::string terms = result.name + "__terms", sums = result.name + "__sums";
   out.push_back(
       make_node(terms, "aten.mul.Tensor", {refer(*rows), refer(row)}, result.dtype, shape));
