@@ -223,6 +223,35 @@ CUTE_DEVICE auto coordinates(int at, Shape const& shape, Inverses... inverses) {
   return coordinates_from<0>(unsigned(at), shape, inverses...);
 }
 
+// The order of vectors in tiles of 256: Inner vectors along the innermost axis times 256 / Inner
+// along the axis Axis. Tiles at an edge are as large as others, so tile_coordinates() may lie
+// outside the shape. The inverses are those of the numbers of tiles.
+template <int Axis, int Inner, class Shape>
+CUTE_DEVICE auto tiles_of(Shape const& shape) {
+  auto tiles = shape;
+  cute::get<0>(tiles) = cute::ceil_div(cute::get<0>(shape), Inner);
+  cute::get<Axis>(tiles) = cute::ceil_div(cute::get<Axis>(shape), 256 / Inner);
+  return tiles;
+}
+template <int Axis, int Inner, class Shape>
+CUTE_DEVICE int vectors_in_tiles(Shape const& shape) {
+  return cute::size(tiles_of<Axis, Inner>(shape)) * 256;
+}
+template <int Axis, int Inner, class Shape, class... Inverses>
+CUTE_DEVICE auto tile_coordinates(int at, Shape const& shape, Inverses... inverses) {
+  const unsigned in = unsigned(at) % 256;
+  auto c = coordinates(int(unsigned(at) / 256), tiles_of<Axis, Inner>(shape), inverses...);
+  cute::get<0>(c) = cute::get<0>(c) * Inner + int(in % Inner);
+  cute::get<Axis>(c) = cute::get<Axis>(c) * (256 / Inner) + int(in / Inner);
+  return c;
+}
+// Returns the coordinates inside the shape that are nearest to the given ones.
+template <class Coordinates, class Shape>
+CUTE_DEVICE auto nearest(Coordinates const& coordinates, Shape const& shape) {
+  return cute::transform(coordinates, shape,
+                         [](int at, int size) { return at < size ? at : size - 1; });
+}
+
 // Returns a tensor of positions along an axis: the element at offset i is the number first + i.
 template <class Layout>
 CUTE_DEVICE auto positions(int64_t first, Layout const& layout) {

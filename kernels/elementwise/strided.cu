@@ -25,8 +25,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 {{begin}}  auto shape = {{shape}};
 {{tensors}}
 
-  const Index vectors = size(shape);
-  const Index first = Index(blockIdx.x) * {{tile}} + threadIdx.x;
+{{vectors}}  const Index first = Index(blockIdx.x) * {{tile}} + threadIdx.x;
 {{registers}}
 {{shared}}  CUTE_UNROLL
   for (int i = 0; i < kItems; ++i) {
@@ -35,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 {{taken}}  CUTE_UNROLL
   for (int i = 0; i < kItems; ++i) {
     const Index j = {{number}};
-    if (j < vectors) {
+    if ({{live}}) {
 {{results}}
       CUTE_UNROLL
       for (int v = 0; v < kVector; ++v) {{call}}

@@ -12,6 +12,7 @@
 - Rotary embedding: one kernel computes both halves of the result side by side.
 - Elements at computed places: rolled, padded and joined rows, a triangle.
 - Half of a row times the other half, which no kernel copies.
+- Transposed operands: threads take vectors in tiles.
 - Scans: from the end after pointwise work, exclusive, along columns, and of one row that CTAs share.
 
 A commit chooses a sixth of the tasks; with CUTEGEN_ALL_CASES=1 the test judges all of them.
@@ -93,6 +94,9 @@ TASKS = {
     "a_scan_of_16_bits": task("torch.cumsum(x, -1)", "5000, 96", dtype="torch.bfloat16"),
     "halves_of_a_row_where_they_lie": task("F.silu(x.chunk(2, -1)[0]) * x.chunk(2, -1)[1]", "300, 4104",
                                            dtype="torch.bfloat16"),
+    "a_transposition": task("x.transpose(1, 2).contiguous() * 2", "3, 130, 197"),
+    "a_transposition_in_16_bits": task("F.relu(x.permute(0, 3, 1, 2)).contiguous()", "2, 9, 61, 96",
+                                       dtype="torch.bfloat16"),
     "rotary_embedding_in_parts": task("x * 0.5 + torch.cat((-x[..., 64:], x[..., :64]), -1) * 2", "33, 4, 128"),
     "a_scan_of_one_row_shared_among_ctas": task("torch.cumsum(x, 0)", "300004"),
 }
@@ -106,6 +110,8 @@ WANTED = {
     "rows_that_are_no_multiple_of_a_vector": ["combine_cluster"],
     "a_norm_with_weights_in_16_bits": ["kept_x"],
     "few_rows_are_shared_among_more_ctas_than_a_cluster_has": ["pass1("],
+    "a_transposition": ["tile_coordinates<1,"],
+    "a_transposition_in_16_bits": ["tile_coordinates<1,"],
     "a_scan_from_the_end": ["scan_row<cutegen::Add", "at = steps - 1 - j"],
     "an_exclusive_scan_along_columns": ["scan_column<cutegen::Multiply, kRows, kColumns, true>"],
     "a_scan_of_16_bits": ["constexpr int kWidth = 8;"],

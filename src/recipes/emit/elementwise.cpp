@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "recipes/emit/tile_order.h"
 #include "recipes/nest/extents.h"
 #include "recipes/nest/nest.h"
 #include "recipes/text/kernel_text.h"
@@ -53,11 +54,13 @@ struct Kernel {
   std::vector<int> once, shared_values;
   int64_t items = 1;     // vectors that a thread loads together
   int items_along = -1;  // the loop that the items of a thread follow; -1: neighbouring vectors
+  int turned = -1;       // the loop along which a tile of vectors is tall; -1: no tiles
 
   Kernel(const Fused& f, const Label& l, const Json& params, const Overlap& o)
       : fused(f), label(l), nest(make_nest(f)), code(f), overlap(o) {
     items = params.at("items").get<int64_t>();
     if (params.value("shared", 0) != 0) items_along = shared_loop(f, nest);
+    if (params.value("tiled", 0) != 0 && items_along < 0) turned = turned_loop(f, nest);
     std::vector<int> results;
     results.reserve(f.outputs.size());
     for (const FusedOutput& output : f.outputs) results.push_back(output.inst);
@@ -213,17 +216,6 @@ struct Kernel {
 // The registers of an access, as an array for each item or each vector.
 std::string array_of(const Access& a) {
   return a.turns > 1 ? fmt::format("[{}][kVector]", a.turns) : "[kVector]";
-}
-
-bool is_flat(const Fused& fused) {
-  Nest nest = make_nest(fused);
-  if (nest.kept.size() != 1) return false;
-  for (const Operand& operand : fused.inputs)
-    if (operand.counts || operand.sliced() ||
-        stride(fused, operand, nest.kept[0]).move == Move::stride)
-      return false;
-  return std::none_of(fused.outputs.begin(), fused.outputs.end(),
-                      [](const FusedOutput& output) { return output.operand.sliced(); });
 }
 
 // The type in which a kernel keeps an instruction's value.
@@ -596,7 +588,12 @@ std::string strided_source(const Task& task, Kernel& k, const Json& params, bool
   t["shape"] = tuple_of("make_shape", shape);
   const std::vector<std::string> inverses = inverses_of(k, params, wide);
   for (const std::string& inverse : inverses) sizes.push_back("int64_t " + inverse);
-  if (!inverses.empty())
+  const bool tiled = k.turned >= 0 && !inverses.empty();
+  t["vectors"] = tiled ? "" : "  const Index vectors = size(shape);\n";
+  t["live"] = tiled ? "j < vectors && inside(j)" : "j < vectors";
+  if (tiled)
+    t["tensors"] += tile_order_text(k.nest, k.turned, inverses);
+  else if (!inverses.empty())
     t["tensors"] += fmt::format(
         "\n  // The coordinates of a vector, by multiplications instead of divisions.\n"
         "  auto place = [&](Index at) {{ return cutegen::coordinates(at, shape, {}); }};",
@@ -632,6 +629,15 @@ void plan_flat(const Kernel& k, const Json& params, ProgramPart& part) {
   part.steps.push_back(launch(k, grid, threads, std::move(args)));
 }
 
+// The sizes of the axes whose coordinates the kernel finds, as plan expressions.
+std::vector<std::string> order_extents(const Kernel& k, const std::string& width) {
+  std::vector<std::string> sizes;
+  for (size_t i = 0; i < k.nest.kept.size(); ++i) sizes.push_back(k.label(fmt::format("n{}", i)));
+  if (k.turned >= 0) return tile_extents(sizes, k.turned, width);
+  sizes.back() += "/" + width;
+  return sizes;
+}
+
 void plan_strided(const Kernel& k, const Json& params, bool wide, ProgramPart& part) {
   auto threads = params.at("threads").get<int64_t>(), vector = params.at("vector").get<int64_t>(),
        items = params.at("items").get<int64_t>();
@@ -648,16 +654,20 @@ void plan_strided(const Kernel& k, const Json& params, bool wide, ProgramPart& p
   part.symbols[n] = product;
   part.symbols[width] = width_text(k.fused, last, vector);
   for (const auto& [name, expression] : k.strides) args.push_back({{"i64", expression}});
+  const std::vector<std::string> extents = order_extents(k, width);
   for (size_t i = k.nest.kept.size() - 1, left = inverses_of(k, params, wide).size(); left > 0;
-       --i, --left) {
-    const std::string by = i + 1 == k.nest.kept.size() ? "/" + width : "";
-    args.push_back({{"i64", fmt::format("4611686018427387904/max(1,{})+1",
-                                        k.label(fmt::format("n{}", i)) + by)}});
-  }
+       --i, --left)
+    args.push_back({{"i64", fmt::format("4611686018427387904/max(1,{})+1", extents[i])}});
   add_sizes(args, k.fused);
   part.defines[k.label("VECTOR")] = width;
+  std::string vectors = fmt::format("{}/{}", n, width);
+  if (!wide && k.turned >= 0) {
+    vectors = k.label("vectors");
+    part.symbols[vectors] = fmt::format("{}*{}", join(extents, "*"), kTileVectors);
+    part.requirements.push_back(vectors + " <= 2000000000");
+  }
   if (!wide) part.requirements.push_back(n + " <= 2000000000");
-  std::string grid = fmt::format("ceil_div({}/{},{})", n, width, threads * items);
+  std::string grid = fmt::format("ceil_div({},{})", vectors, threads * items);
   if (k.items_along >= 0) {
     const std::string along = k.label(fmt::format("n{}", k.items_along)), of = k.label("items");
     part.symbols[of] = fmt::format("{} % {} == 0 ? {} : 1", along, items, items);
@@ -667,98 +677,7 @@ void plan_strided(const Kernel& k, const Json& params, bool wide, ProgramPart& p
   part.steps.push_back(launch(k, grid, threads, std::move(args)));
 }
 
-std::vector<int64_t> widths_of(const Fused& fused) {
-  // A flat kernel computes its tail element by element, so it accepts any size.
-  int64_t innermost = is_flat(fused) ? 0 : make_nest(fused).kept.back().size;
-  return vector_widths(fused, innermost);
-}
-
-// Number of elements that one access moves, including interleaved lists.
-int64_t safe_vector(const Fused& fused) {
-  const Nest nest = make_nest(fused);
-  size_t bytes = 1;
-  const auto add = [&](const Operand& operand) {
-    if (const int64_t turns = turns_in(nest, operand); turns > 1)
-      bytes = std::max(bytes, size_of(operand.dtype) * size_t(turns));
-  };
-  for (const Operand& operand : fused.inputs) add(operand);
-  for (const FusedOutput& output : fused.outputs) add(output.operand);
-  for (int64_t width : widths_of(fused))
-    if (size_t(width) * bytes <= 16) return width;
-  return 1;
-}
-
-// Whether L2 delivers the same elements many times although a thread could keep most of them: rows
-// lie between two uses of an element, so the element has left the L1 by then.
-bool reads_again_from_l2(const Fused& fused) {
-  const Nest nest = make_nest(fused);
-  const int loop = shared_loop(fused, nest);
-  if (loop < 0 || loop + 2 >= int(nest.kept.size())) return false;
-  size_t again = 0, once = 0;
-  for (const Operand& operand : fused.inputs) {
-    if (operand.counts || stride(fused, operand, nest.kept.back()).move == Move::none) continue;
-    const bool stays = stride(fused, operand, nest.kept[size_t(loop)]).move == Move::none;
-    (stays ? again : once) += size_of(operand.dtype);
-  }
-  return again >= once;
-}
-
-// Whether a thread has to wait for an index before it reads anything else.
-bool only_gathers(const Fused& fused) {
-  std::set<int> indices;
-  for (const Operand& operand : fused.inputs)
-    for (const Start& start : operand.starts) indices.insert(start.index);
-  bool found = false;
-  for (size_t i = 0; i < fused.inputs.size(); ++i) {
-    const bool index = indices.count(int(i)) > 0;
-    if (!index && !fused.inputs[i].gathered()) return false;
-    found |= !index;
-  }
-  return found;
-}
-
 }  // namespace
-
-std::vector<RecipeParameter> elementwise_parameters(const Fused& fused) {
-  std::vector<int64_t> vectors = widths_of(fused);
-  std::vector<RecipeParameter> list{
-      {.name = "vector",
-       .meaning = "neighbouring elements that a thread moves in one access",
-       .legal = vectors},
-      {.name = "items", .meaning = "vectors that a thread loads together", .legal = {2, 4, 1, 8}},
-      {.name = "threads", .meaning = "threads of a CTA", .legal = {256, 512, 128}}};
-  if (!is_flat(fused) && shared_loop(fused, make_nest(fused)) >= 0)
-    list.push_back({.name = "shared",
-                    .meaning = "1: a thread's vectors share what does not differ between them",
-                    .legal = {1, 0}});
-  if (is_flat(fused))
-    list.push_back({.name = "waves",
-                    .meaning = "CTAs per SM of a grid-stride loop; 0: one tile a CTA",
-                    .legal = {0, 8, 16}});
-  return list;
-}
-
-constexpr int64_t kLarge = int64_t{1} << 26;  // elements that keep all SMs busy for long
-
-Json elementwise_safe(const Fused& fused) {
-  // On an H100, a lookup of 16384 rows of 8 KB takes 97.3 us with one vector a thread, 94.1 us with
-  // two.
-  // On an H200, batch norm of 4 GB takes 2.18 ms with one vector a thread, 2.05 ms with two: the
-  // values of a channel cost a thread more instructions than a vector does.
-  const Nest nest = make_nest(fused);
-  const bool large = !is_flat(fused) && nest.rows() >= kLarge;
-  Json params{{"vector", safe_vector(fused)},
-              {"items", only_gathers(fused) || large ? 2 : 1},
-              {"threads", 256}};
-  if (!is_flat(fused) && shared_loop(fused, make_nest(fused)) >= 0) {
-    // On an H100, rotary embedding of [8, 32, 2048, 128] takes 122.5 us this way, else 126.1 us.
-    const bool shares = reads_again_from_l2(fused);
-    params["shared"] = shares ? 1 : 0;
-    if (shares) params["items"] = 4;
-  }
-  if (is_flat(fused)) params["waves"] = 0;
-  return params;
-}
 
 ProgramPart elementwise_part(const Task& task, const Fused& fused, const Json& params,
                              const Label& label, const Overlap& overlap) {

@@ -5,9 +5,9 @@
 // Contract: the recipe applies to a loop nest (nest/fused.h) without reductions. It uses a flat
 // kernel (one-dimensional indices) if every operand has the layout of the output or is one element,
 // and a strided kernel if some operand is broadcast, transposed or sliced. Its parameters are
-// threads, vector, items, for flat kernels waves, and for some strided kernels shared. If waves is
-// 0, the grid has one CTA for each tile; otherwise, the kernel is a grid-stride loop with `waves`
-// CTAs per SM.
+// threads, vector, items, for flat kernels waves, and for some strided kernels shared or tiled. If
+// waves is 0, the grid has one CTA for each tile; otherwise, the kernel is a grid-stride loop with
+// `waves` CTAs per SM.
 //
 // Example: elementwise_part(task, fused, {{"threads", 256}, {"vector", 4}, {"items", 2}}, label)
 #pragma once
@@ -17,6 +17,7 @@
 
 namespace cutegen::recipes {
 
+bool is_flat(const Fused& fused);  // whether the kernel is a flat one
 std::vector<RecipeParameter> elementwise_parameters(const Fused& fused);
 Json elementwise_safe(const Fused& fused);
 ProgramPart elementwise_part(const Task& task, const Fused& fused, const Json& params,

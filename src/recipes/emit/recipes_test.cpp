@@ -102,6 +102,39 @@ TEST(Recipes, ComputesWhatAVectorSharesOnce) {
     EXPECT_TRUE(instantiate(task, match, near)) << near;
 }
 
+// A CTA takes 32 elements along the output's line, and as many lines as fill a tile.
+TEST(Recipes, VectorsOfATransposedOperandFormTiles) {
+  Task task = golden_task("transposed");
+  const auto wide = [](Shape shape, size_t axis) {
+    shape[axis] = 96;
+    return shape;
+  };
+  for (TensorInfo& tensor : task.tensors)
+    tensor.shape = wide(tensor.shape, tensor.name == "x" ? 1 : 2);
+  for (ShapeCase& shape : task.shapes)
+    for (auto& [name, sizes] : shape.tensors) sizes = wide(sizes, name == "x" ? 1 : 2);
+  for (Value& value : task.graph.placeholders)
+    value.shape = wide(value.shape, value.name == "x" ? 1 : 2);
+  for (Node& node : task.graph.nodes) node.outputs[0].shape = wide(node.outputs[0].shape, 2);
+  RecipeMatch match = match_recipe(task);
+  EXPECT_FALSE(match.safe.contains("tiled")) << "12 lines are too few for a tile";
+  const auto tall = [](Shape& shape, bool x) { shape[x ? 2 : 1] = 40; };
+  for (TensorInfo& tensor : task.tensors) tall(tensor.shape, tensor.name == "x");
+  for (ShapeCase& shape : task.shapes)
+    for (auto& [name, sizes] : shape.tensors) tall(sizes, name == "x");
+  for (Value& value : task.graph.placeholders) tall(value.shape, value.name == "x");
+  for (Node& node : task.graph.nodes) tall(node.outputs[0].shape, false);
+  match = match_recipe(task);
+  ASSERT_EQ(match.safe.value("tiled", 0), 1) << match.safe;
+  const auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << program.error().text();
+  EXPECT_THAT(program->sources.begin()->second, HasSubstr("tile_coordinates<1, 32 / kVector>"));
+  const Json symbols = to_json(program->plan).at("symbols");
+  EXPECT_EQ(symbols.at("vectors"), "n0*ceil_div(n1,8*vector)*ceil_div(n2/vector,32/vector)*256");
+  for (const Json& near : neighbours(match, match.safe))
+    EXPECT_TRUE(instantiate(task, match, near)) << near;
+}
+
 // A linear layer of one row: threads read neighbouring elements of the matrix, and a warp has a
 // row.
 TEST(Recipes, OneRowTimesATransposedMatrixReadsTheMatrixAlongItsRows) {

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "recipes/emit/elementwise.h"
+#include "recipes/emit/tile_order.h"
+#include "recipes/nest/nest.h"
+
+namespace cutegen::recipes {
+
+bool is_flat(const Fused& fused) {
+  Nest nest = make_nest(fused);
+  if (nest.kept.size() != 1) return false;
+  for (const Operand& operand : fused.inputs)
+    if (operand.counts || operand.sliced() ||
+        stride(fused, operand, nest.kept[0]).move == Move::stride)
+      return false;
+  return std::none_of(fused.outputs.begin(), fused.outputs.end(),
+                      [](const FusedOutput& output) { return output.operand.sliced(); });
+}
+
+namespace {
+
+std::vector<int64_t> widths_of(const Fused& fused) {
+  // A flat kernel computes its tail element by element, so it accepts any size.
+  int64_t innermost = is_flat(fused) ? 0 : make_nest(fused).kept.back().size;
+  return vector_widths(fused, innermost);
+}
+
+// Number of elements that one access moves, including interleaved lists.
+int64_t safe_vector(const Fused& fused) {
+  const Nest nest = make_nest(fused);
+  size_t bytes = 1;
+  const auto add = [&](const Operand& operand) {
+    if (const int64_t turns = turns_in(nest, operand); turns > 1)
+      bytes = std::max(bytes, size_of(operand.dtype) * size_t(turns));
+  };
+  for (const Operand& operand : fused.inputs) add(operand);
+  for (const FusedOutput& output : fused.outputs) add(output.operand);
+  for (int64_t width : widths_of(fused))
+    if (size_t(width) * bytes <= 16) return width;
+  return 1;
+}
+
+// Whether L2 delivers the same elements many times although a thread could keep most of them: rows
+// lie between two uses of an element, so the element has left the L1 by then.
+bool reads_again_from_l2(const Fused& fused) {
+  const Nest nest = make_nest(fused);
+  const int loop = shared_loop(fused, nest);
+  if (loop < 0 || loop + 2 >= int(nest.kept.size())) return false;
+  size_t again = 0, once = 0;
+  for (const Operand& operand : fused.inputs) {
+    if (operand.counts || stride(fused, operand, nest.kept.back()).move == Move::none) continue;
+    const bool stays = stride(fused, operand, nest.kept[size_t(loop)]).move == Move::none;
+    (stays ? again : once) += size_of(operand.dtype);
+  }
+  return again >= once;
+}
+
+// Whether a thread has to wait for an index before it reads anything else.
+bool only_gathers(const Fused& fused) {
+  std::set<int> indices;
+  for (const Operand& operand : fused.inputs)
+    for (const Start& start : operand.starts) indices.insert(start.index);
+  bool found = false;
+  for (size_t i = 0; i < fused.inputs.size(); ++i) {
+    const bool index = indices.count(int(i)) > 0;
+    if (!index && !fused.inputs[i].gathered()) return false;
+    found |= !index;
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<RecipeParameter> elementwise_parameters(const Fused& fused) {
+  std::vector<int64_t> vectors = widths_of(fused);
+  std::vector<RecipeParameter> list{
+      {.name = "vector",
+       .meaning = "neighbouring elements that a thread moves in one access",
+       .legal = vectors},
+      {.name = "items", .meaning = "vectors that a thread loads together", .legal = {2, 4, 1, 8}},
+      {.name = "threads", .meaning = "threads of a CTA", .legal = {256, 512, 128}}};
+  if (!is_flat(fused) && shared_loop(fused, make_nest(fused)) >= 0)
+    list.push_back({.name = "shared",
+                    .meaning = "1: a thread's vectors share what does not differ between them",
+                    .legal = {1, 0}});
+  if (!is_flat(fused) && turned_loop(fused, make_nest(fused)) >= 0)
+    list.push_back(
+        {.name = "tiled",
+         .meaning = "1: a CTA takes a tile that is tall along a transposed operand's axis",
+         .legal = {1, 0}});
+  if (is_flat(fused))
+    list.push_back({.name = "waves",
+                    .meaning = "CTAs per SM of a grid-stride loop; 0: one tile a CTA",
+                    .legal = {0, 8, 16}});
+  return list;
+}
+
+constexpr int64_t kLarge = int64_t{1} << 26;  // elements that keep all SMs busy for long
+
+Json elementwise_safe(const Fused& fused) {
+  // On an H100, a lookup of 16384 rows of 8 KB takes 97.3 us with one vector a thread, 94.1 us with
+  // two.
+  // On an H200, batch norm of 4 GB takes 2.18 ms with one vector a thread, 2.05 ms with two: the
+  // values of a channel cost a thread more instructions than a vector does.
+  const Nest nest = make_nest(fused);
+  const bool large = !is_flat(fused) && nest.rows() >= kLarge;
+  Json params{{"vector", safe_vector(fused)},
+              {"items", only_gathers(fused) || large ? 2 : 1},
+              {"threads", 256}};
+  if (!is_flat(fused) && shared_loop(fused, make_nest(fused)) >= 0) {
+    // On an H100, rotary embedding of [8, 32, 2048, 128] takes 122.5 us this way, else 126.1 us.
+    const bool shares = reads_again_from_l2(fused);
+    params["shared"] = shares ? 1 : 0;
+    if (shares) params["items"] = 4;
+  }
+  if (!is_flat(fused) && turned_loop(fused, nest) >= 0)
+    params["tiled"] = params.value("shared", 0) == 0 ? 1 : 0;
+  if (is_flat(fused)) params["waves"] = 0;
+  return params;
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tile order: the order in which threads of an elementwise kernel take vectors, if an operand is
+// contiguous along another loop than the outputs (a transposition).
+//
+// Contract: turned_loop() returns that loop, or -1 if neighbouring vectors along the innermost loop
+// are good enough. A tile has kTileVectors vectors: 32 elements along the innermost loop, and the
+// rest along the turned loop. A CTA of that many threads then reads and writes whole sectors.
+// tile_order_text() declares place(), inside() and `vectors` of the kernel, tile_extents() returns
+// the numbers of tiles along the loops as plan expressions, outermost first.
+//
+// Example: out[b, i, j] = x[b, j, i] -> the loop of i is turned
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "recipes/nest/nest.h"
+
+namespace cutegen::recipes {
+
+constexpr int64_t kTileVectors = 256;
+
+int turned_loop(const Fused& fused, const Nest& nest);
+// `inverses` are the names of the kernel's arguments, and `sizes` the names of the plan's symbols.
+std::string tile_order_text(const Nest& nest, int turned, const std::vector<std::string>& inverses);
+std::vector<std::string> tile_extents(const std::vector<std::string>& sizes, int turned,
+                                      const std::string& width);
+
+}  // namespace cutegen::recipes
