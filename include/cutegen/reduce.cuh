@@ -122,6 +122,22 @@ struct ArgMax {
     best = wins ? x : best;
     at = wins ? i : at;
   }
+  // Adds V neighbours from index `first` on. All indices before must be smaller.
+  template <int V>
+  CUTEGEN_FN void add(float const (&x)[V], unsigned first) {
+    float most = x[0];
+#pragma unroll
+    for (int v = 1; v < V; ++v) most = maximum(x[v], most);
+    if (most <= best && at != 0xffffffffu) return;
+    if (is_nan(most)) {
+#pragma unroll
+      for (int v = 0; v < V; ++v) add(x[v], first + v);
+    } else if (!is_nan(best)) {
+      best = most;
+#pragma unroll
+      for (int v = V - 1; v >= 0; --v) at = x[v] == most ? first + v : at;
+    }
+  }
   CUTEGEN_FN void merge(ArgMax const& other) { add(other.best, other.at); }
   CUTEGEN_FN int64_t value() const { return at; }
 };
@@ -130,6 +146,13 @@ struct ArgMax {
 struct ArgMin {
   ArgMax negated;
   CUTEGEN_FN void add(float x, unsigned i) { negated.add(-x, i); }
+  template <int V>
+  CUTEGEN_FN void add(float const (&x)[V], unsigned first) {
+    float turned[V];
+#pragma unroll
+    for (int v = 0; v < V; ++v) turned[v] = -x[v];
+    negated.add(turned, first);
+  }
   CUTEGEN_FN void merge(ArgMin const& other) { negated.merge(other.negated); }
   CUTEGEN_FN int64_t value() const { return negated.value(); }
 };

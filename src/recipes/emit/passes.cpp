@@ -561,12 +561,21 @@ std::string Passes::pass(int depth) {
     declarations +=
         fmt::format("cutegen::{} {}{};\n", type(inst), name, options_.column ? "[kVector]" : "");
     const std::string& vector = vectors_.at(inst);
-    const bool sums = i.reduce == ReduceKind::sum && !(is_joint(inst) && moments());
+    const bool sums = i.reduce == ReduceKind::sum && !(is_joint(inst) && moments()),
+               finds_place = i.reduce == ReduceKind::argmax || i.reduce == ReduceKind::argmin;
     // A vector is rescaled once, and its plain sum is compensated once.
     if ((sums || (is_joint(inst) && !moments())) && !options_.column) {
       vectors += fmt::format("float {}[kVector];\n", vector);
       adds += fmt::format("{}[v] = {};\n", vector, code_.use(i.inputs[0]));
       ends += fmt::format("\n{}.add({});", name, vector);
+      continue;
+    }
+    if (finds_place && !options_.column) {
+      vectors += fmt::format("float {}[kVector];\n", vector);
+      adds += fmt::format("{}[v] = {};\n", vector, code_.use(i.inputs[0]));
+      ends +=
+          fmt::format("\n{{\n  constexpr int v = 0;\n  {}.add({}, static_cast<unsigned>({}));\n}}",
+                      name, vector, place());
       continue;
     }
     if (const auto few = few_.find(inst); few != few_.end()) {
@@ -582,9 +591,7 @@ std::string Passes::pass(int depth) {
     }
     adds += fmt::format("{}{}.add({}{}{});\n", name, options_.column ? "[v]" : "",
                         code_.use(i.inputs[0]), less,
-                        i.reduce == ReduceKind::argmax || i.reduce == ReduceKind::argmin
-                            ? ", static_cast<unsigned>(" + place() + ")"
-                            : "");
+                        finds_place ? ", static_cast<unsigned>(" + place() + ")" : "");
   }
   if (targets.empty()) return "";
   if (depth == 1) {
