@@ -574,8 +574,7 @@ std::string Passes::pass(int depth) {
       vectors += fmt::format("float {}[kVector];\n", vector);
       adds += fmt::format("{}[v] = {};\n", vector, code_.use(i.inputs[0]));
       ends +=
-          fmt::format("\n{{\n  constexpr int v = 0;\n  {}.add({}, static_cast<unsigned>({}));\n}}",
-                      name, vector, place());
+          fmt::format("\n{}.add({}, static_cast<unsigned>(int64_t(j) * kVector));", name, vector);
       continue;
     }
     if (const auto few = few_.find(inst); few != few_.end()) {
