@@ -18,6 +18,7 @@
 #include "recipes/nest/builder.h"
 #include "recipes/nest/cuts.h"
 #include "recipes/nest/extents.h"
+#include "recipes/spatial/cut_windows.h"
 #include "recipes/spatial/line_pools.h"
 #include "recipes/spatial/resamples.h"
 #include "recipes/views/einsum_views.h"
@@ -399,7 +400,7 @@ Result<Graph> prepare(const Task& task) {
     if (!value || value->shape != results[i]->shape)
       return unsupported_error("the graph's outputs differ from the task's");
   }
-  return normalize_scans(fold_zero_pads(line_pools(expand_composites(graph))));
+  return normalize_scans(fold_cut_results(fold_zero_pads(line_pools(expand_composites(graph)))));
 }
 
 std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {
