@@ -28,6 +28,19 @@ bool is_whole(const Operand& operand, const std::vector<Axis>& axes) {
   return true;
 }
 
+// Adds what the operand's slice requires of sizes to the plan's requirements.
+void demand_starts(Fused& fused, const Operand& operand) {
+  for (size_t i = 0; i < operand.starts.size(); ++i)
+    if (operand.starts[i].multiple > 0)
+      operand.starts[i].by_number ? demand_size(fused, operand, i)
+                                  : demand_parts(fused, operand, i);
+  for (size_t i = 0; i < operand.starts.size(); ++i)
+    if (operand.starts[i].step > 1) demand_parts(fused, operand, i);
+  for (size_t i = 0; i < operand.starts.size(); ++i)
+    if (operand.starts[i].nearest && fused.names.count(operand.tensor))
+      demand_elements(fused, operand, i);
+}
+
 }  // namespace
 
 Result<int> Builder::value(const std::string& name, const View& seen) {
@@ -103,15 +116,7 @@ Result<int> Builder::leaf(const std::string& name, const View& view) {
   }
   operand.starts = view.starts;
   if (is_whole(operand, nest_.fused().axes)) operand.starts.clear();
-  for (size_t i = 0; i < operand.starts.size(); ++i)
-    if (operand.starts[i].multiple > 0)
-      operand.starts[i].by_number ? demand_size(nest_.fused(), operand, i)
-                                  : demand_parts(nest_.fused(), operand, i);
-  for (size_t i = 0; i < operand.starts.size(); ++i)
-    if (operand.starts[i].step > 1) demand_parts(nest_.fused(), operand, i);
-  for (size_t i = 0; i < operand.starts.size(); ++i)
-    if (operand.starts[i].nearest && nest_.fused().names.count(name))
-      demand_elements(nest_.fused(), operand, i);
+  demand_starts(nest_.fused(), operand);
   Inst inst;
   inst.kind = InstKind::leaf;
   inst.name = name;

@@ -47,31 +47,10 @@ std::optional<View> broadcast_reshaped(const Shape& from, const Shape& to, const
 
 namespace {
 
-// Converts integers and truth values, which take part in arithmetic as floats.
-std::vector<int> as_numbers(Builder& builder, const Node& node, const Pointwise& p,
-                            std::vector<int> inputs) {
-  NestWriter& nest = builder.nest();
-  bool copies = (p.code == "{0}" && is_floating(node.outputs.front().dtype)) ||
-                base_name(node.op) == "_to_copy";
-  bool divides = p.code.find('/') != std::string::npos;
-  for (int& input : inputs) {
-    const Inst& i = nest.fused().insts[size_t(input)];
-    if ((i.integer && !p.boolean) || (i.boolean && (copies || divides)))
-      input = nest.make("number", "float({0})", {input});
-  }
-  return inputs;
-}
-
-}  // namespace
-
-Result<int> build_pointwise(Builder& builder, const Node& node, const Pointwise& p,
-                            const View& view) {
+Result<std::vector<int>> operands_of(Builder& builder, const Node& node, const Pointwise& p,
+                                     const View& view) {
   NestWriter& nest = builder.nest();
   const Shape& to = node.outputs.front().shape;
-  DType dtype = node.outputs.front().dtype;
-  const bool casts = is_integer(dtype) && base_name(node.op) == "_to_copy";
-  if (!is_floating(dtype) && dtype != DType::boolean && !casts && !p.integer)
-    return unsupported_error(fmt::format("{} of dtype {}", node.op, to_string(dtype)), node.id);
   std::vector<int> inputs;
   for (const std::string& operand : p.operands) {
     Shape from = nest.shape_of(operand);
@@ -92,6 +71,34 @@ Result<int> build_pointwise(Builder& builder, const Node& node, const Pointwise&
           nest.constant("int64_t" + nest.fused().insts[size_t(input)].code.substr(strlen("float")));
     inputs.push_back(input);
   }
+  return inputs;
+}
+
+// Converts integers and truth values, which take part in arithmetic as floats.
+std::vector<int> as_numbers(Builder& builder, const Node& node, const Pointwise& p,
+                            std::vector<int> inputs) {
+  NestWriter& nest = builder.nest();
+  bool copies = (p.code == "{0}" && is_floating(node.outputs.front().dtype)) ||
+                base_name(node.op) == "_to_copy";
+  bool divides = p.code.find('/') != std::string::npos;
+  for (int& input : inputs) {
+    const Inst& i = nest.fused().insts[size_t(input)];
+    if ((i.integer && !p.boolean) || (i.boolean && (copies || divides)))
+      input = nest.make("number", "float({0})", {input});
+  }
+  return inputs;
+}
+
+}  // namespace
+
+Result<int> build_pointwise(Builder& builder, const Node& node, const Pointwise& p,
+                            const View& view) {
+  NestWriter& nest = builder.nest();
+  DType dtype = node.outputs.front().dtype;
+  const bool casts = is_integer(dtype) && base_name(node.op) == "_to_copy";
+  if (!is_floating(dtype) && dtype != DType::boolean && !casts && !p.integer)
+    return unsupported_error(fmt::format("{} of dtype {}", node.op, to_string(dtype)), node.id);
+  CG_TRY(std::vector<int> inputs, operands_of(builder, node, p, view));
   if (casts && nest.fused().insts[size_t(inputs.front())].integer) {
     if (dtype == DType::i64) return inputs.front();
     if (device_type(dtype).empty())

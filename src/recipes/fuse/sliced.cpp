@@ -45,6 +45,16 @@ std::optional<View> before_slice(const SlicePart& part, int64_t length, const Sh
   return whole;
 }
 
+// The view of a slice with the axis that the slice drops, if any.
+View with_dropped_axis(const SlicePart& part, const View& view) {
+  View inner{.axes = view.axes, .reshaped = {}, .starts = view.starts};
+  inner.starts.resize(view.axes.size());
+  if (!part.drops) return inner;
+  inner.axes.insert(inner.axes.begin() + long(part.dim), -1);
+  inner.starts.insert(inner.starts.begin() + long(part.dim), Start{});
+  return inner;
+}
+
 // Whether the lengths of the parts follow sizes.
 bool splits_by_sizes(const Node& node) {
   return base_name(node.op).ends_with("split_with_sizes") &&
@@ -159,12 +169,7 @@ Result<int> build_slice(Builder& builder, const Node& node, size_t output, const
   };
   if (!nest.region().slices || view.reshaped)
     return copied(": a slice that has to be copied first");
-  View inner{.axes = view.axes, .reshaped = {}, .starts = view.starts};
-  inner.starts.resize(view.axes.size());
-  if (part->drops) {
-    inner.axes.insert(inner.axes.begin() + long(part->dim), -1);
-    inner.starts.insert(inner.starts.begin() + long(part->dim), Start{});
-  }
+  View inner = with_dropped_axis(*part, view);
   Start& start = inner.starts[part->dim];
   const bool moved = start.at > 0 || !start.from.empty();
   if (start.index >= 0 || start.step > 1 || (part->step > 1 && moved))
