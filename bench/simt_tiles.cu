@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times fp32 products by tile and layout, the data for the matmul recipe's cost model
-// (src/recipes/emit/matmul.cpp).
+// (src/recipes/matmul/matmul_tiling.cpp).
 //
 // On a machine with a GPU and nvcc (a minute to compile; not part of the build):
 //   nvcc -std=c++20 -O3 -arch=sm_90a --expt-relaxed-constexpr -I CUTLASS/include -I include bench/simt_tiles.cu -o simt_tiles

@@ -30,6 +30,7 @@ PARSERS = {
     "src/recipes/graph/*": "operators of torch.fx",
     "src/recipes/spatial/*": "operators of torch.fx",
     "src/recipes/views/*": "operators of torch.fx",
+    "src/recipes/fuse/*": "operators of torch.fx",
     "src/recipes/nest/*": "operators of torch.fx",
     "src/agent/algebra.cpp": "operators of torch.fx",
     "src/agent/fences.cpp": "a model's answer",

@@ -360,7 +360,7 @@ struct Link {
 };
 }  // namespace
 EXPORT cuLinkCreate_v2(unsigned, int*, void** values, void** link) {
-  *link = new Link{{}, static_cast<char*>(values[0])};
+  *link = new Link{.text = {}, .log = static_cast<char*>(values[0])};
   return 0;
 }
 EXPORT cuLinkAddData_v2(void* link, int, const void* data, size_t bytes, const char*, unsigned,

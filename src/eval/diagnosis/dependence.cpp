@@ -8,7 +8,7 @@ namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kEnd = INT64_MAX;  // the end of an axis whose size is not known here
-constexpr IndexRange kWhole{0, kEnd};
+constexpr IndexRange kWhole{.low = 0, .high = kEnd};
 
 // "aten.relu_.default" -> "relu"
 std::string base_of(const std::string& op) {
@@ -106,8 +106,8 @@ std::set<size_t> axes_of(const std::vector<int64_t>& dims, size_t rank) {
 IndexRange window(const IndexRange& at, int64_t size, int64_t stride, int64_t padding,
                   int64_t dilation) {
   if (at.high == kEnd) return kWhole;
-  return {std::max<int64_t>(at.low * stride - padding, 0),
-          std::max<int64_t>(at.high * stride - padding + (size - 1) * dilation, 0)};
+  return {.low = std::max<int64_t>(at.low * stride - padding, 0),
+          .high = std::max<int64_t>(at.high * stride - padding + (size - 1) * dilation, 0)};
 }
 
 int64_t item(const std::vector<int64_t>& list, size_t d, int64_t otherwise) {
@@ -161,7 +161,7 @@ std::optional<Region> reordered(const Node& node, const std::string& op, size_t 
   } else if (op == "select" && rank == region.size() + 1 && axis(1, rank) < rank) {
     const auto index = integers(argument(node, 2, "index"));
     if (index.size() != 1 || index[0] < 0 || !node.sizes.empty()) return std::nullopt;
-    out.insert(out.begin() + long(axis(1, rank)), IndexRange{index[0], index[0]});
+    out.insert(out.begin() + long(axis(1, rank)), IndexRange{.low = index[0], .high = index[0]});
   } else if (op == "slice" && axis(1, rank) < rank) {
     const auto start = integers(argument(node, 2, "start")),
                by = integers(argument(node, 4, "step"));
@@ -169,8 +169,8 @@ std::optional<Region> reordered(const Node& node, const std::string& op, size_t 
                                    [](const SizeArgument& s) { return s.index == 2; });
     if (item(start, 0, 0) < 0 || moves) return std::nullopt;
     IndexRange& r = out[axis(1, rank)];
-    r = {r.low * item(by, 0, 1) + item(start, 0, 0),
-         r.high == kEnd ? kEnd : r.high * item(by, 0, 1) + item(start, 0, 0)};
+    r = {.low = r.low * item(by, 0, 1) + item(start, 0, 0),
+         .high = r.high == kEnd ? kEnd : r.high * item(by, 0, 1) + item(start, 0, 0)};
   } else {
     return std::nullopt;
   }
@@ -208,7 +208,7 @@ class Walk {
     if (it->second->size() != region.size()) return unknown(value);
     for (size_t d = 0; d < region.size(); ++d) {
       IndexRange& r = (*it->second)[d];
-      r = {std::min(r.low, region[d].low), std::max(r.high, region[d].high)};
+      r = {.low = std::min(r.low, region[d].low), .high = std::max(r.high, region[d].high)};
     }
   }
 
@@ -280,7 +280,7 @@ class Walk {
     if (dims.size() != 1 || rank_of(in) != region.size() || region.empty()) return false;
     Region out = region;
     IndexRange& along = out[*axes_of(dims, region.size()).begin()];
-    along = is_prefix(op) ? IndexRange{0, along.high} : kWhole;
+    along = is_prefix(op) ? IndexRange{.low = 0, .high = along.high} : kWhole;
     need(in, std::move(out));
     return true;
   }
@@ -378,7 +378,7 @@ std::map<std::string, std::optional<Region>> elements_behind(const Task& task,
   const std::string value = value_of(task, output);
   if (value.empty()) return {};
   Region region;
-  for (int64_t index : at) region.push_back({index, index});
+  for (int64_t index : at) region.push_back({.low = index, .high = index});
   Walk walk(task.graph);
   walk.start(value, std::move(region));
   walk.run();

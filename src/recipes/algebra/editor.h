@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Editor: the functions with which the rewrite rules (rewrites.h) read and change a graph.
 //
-// Contract: the graph must come from prepare() (recipes/nest/fused.h), which removes in-place
+// Contract: the graph must come from prepare() (recipes/fuse/fused.h), which removes in-place
 // operators. add() collects new nodes. replace() inserts the collected nodes before a node of the
 // graph, and turns this node into a view of their result. The first output of a replaced node keeps
 // its name, so nodes that read the output need no change. drop_unread() removes nodes whose results

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "recipes/algebra/rules.h"
-#include "recipes/nest/fused.h"
+#include "recipes/fuse/fused.h"
 
 namespace cutegen::recipes {
 namespace {

@@ -95,7 +95,8 @@ bool scatter_turn(Expansion& e, const Value& x, const Turn& turn) {
   stacked.insert(stacked.begin() + long(turn.dim) + 1, turn.step);
   Json list = Json::array();
   for (int64_t at = 0; at < turn.step; ++at)
-    list.push_back(tensor_ref(taken(e, e.node.outputs[0].name, {turn.dim, at, turn.step})));
+    list.push_back(tensor_ref(
+        taken(e, e.node.outputs[0].name, {.dim = turn.dim, .at = at, .step = turn.step})));
   return e.finish(e.as(
       x.dtype, e.write("turns", "aten.stack.default", {list, int64_t(turn.dim) + 1}, stacked)));
 }

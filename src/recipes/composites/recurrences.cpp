@@ -153,7 +153,8 @@ std::optional<Recurrence> find_recurrence(const Node& node) {
                    .batch_first = node.args[4].get<bool>(),
                    .cell = node.args[5].get<int64_t>()};
   for (const Json& side : node.args[0])
-    found.sides.push_back({name(side[0]), name(side[1]), name(side[2])});
+    found.sides.push_back(
+        {.inputs = name(side[0]), .weight = name(side[1]), .bias = name(side[2])});
   return found;
 }
 

@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "recipes/fuse/extents.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/matmul/matmul_tiling.h"
-#include "recipes/nest/extents.h"
 #include "recipes/text/kernel_text.h"
 
 namespace cutegen::recipes {

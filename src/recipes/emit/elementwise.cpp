@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "recipes/emit/tile_order.h"
-#include "recipes/nest/extents.h"
+#include "recipes/fuse/extents.h"
 #include "recipes/nest/nest.h"
 #include "recipes/text/kernel_text.h"
 

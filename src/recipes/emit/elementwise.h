@@ -2,7 +2,7 @@
 // The elementwise recipe: one kernel for any graph of pointwise operators, which reads and writes
 // each element once.
 //
-// Contract: the recipe applies to a loop nest (nest/fused.h) without reductions. It uses a flat
+// Contract: the recipe applies to a loop nest (fuse/fused.h) without reductions. It uses a flat
 // kernel (one-dimensional indices) if every operand has the layout of the output or is one element,
 // and a strided kernel if some operand is broadcast, transposed or sliced. Its parameters are
 // threads, vector, items, for flat kernels waves, and for some strided kernels shared or tiled. If

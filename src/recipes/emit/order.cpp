@@ -7,8 +7,8 @@
 #include <array>
 
 #include "base/text.h"
+#include "recipes/fuse/extents.h"
 #include "recipes/graph/pointwise.h"
-#include "recipes/nest/extents.h"
 #include "recipes/text/nest_tensors.h"
 
 namespace cutegen::recipes {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The recurrent recipe: one kernel that computes all steps of an LSTM, GRU or RNN layer.
 //
-// Contract: the stage (nest/fused.h) has a `recurrence`. Its inputs are whole contiguous tensors.
+// Contract: the stage (fuse/fused.h) has a `recurrence`. Its inputs are whole contiguous tensors.
 // Its outputs are the states of all steps, the last state and, for an LSTM, the last cell state. To
 // choose the initial parameters (recurrent_safe()), the recipe estimates the time of a step with a
 // rough model.

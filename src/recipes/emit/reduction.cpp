@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "recipes/emit/reduction_kernel.h"
-#include "recipes/nest/extents.h"
+#include "recipes/fuse/extents.h"
 
 namespace cutegen::recipes {
 namespace {

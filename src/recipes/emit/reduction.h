@@ -2,7 +2,7 @@
 // The reduction recipe: pointwise operators, reductions over the same axes, and pointwise operators
 // on the results.
 //
-// Contract: the recipe applies to a loop nest (nest/fused.h) with reductions. The recipe uses a row
+// Contract: the recipe applies to a loop nest (fuse/fused.h) with reductions. The recipe uses a row
 // kernel if the reduced axis is innermost, and a column kernel otherwise. reduction_legal() returns
 // whether the kernels support a combination of parameters. Clusters need `hopper`. The recipe's
 // parameters are:

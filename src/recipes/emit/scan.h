@@ -2,7 +2,7 @@
 // The scan recipe: cumulative sums, products, maxima and minima, with pointwise operators before
 // and after them.
 //
-// Contract: the recipe applies to a loop nest (nest/fused.h) with scans. The kernel reads and
+// Contract: the recipe applies to a loop nest (fuse/fused.h) with scans. The kernel reads and
 // writes each element once. If the scanned axis is innermost, a CTA or a warp processes a row tile
 // by tile (cutegen/scan.cuh). Otherwise, a CTA processes neighbouring columns, and several threads
 // share each of them. If the parameter `parts` is above 1, several CTAs share a row. A first kernel

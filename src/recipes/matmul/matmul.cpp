@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
+#include "recipes/fuse/extents.h"
 #include "recipes/matmul/matmul_kernel.h"
 #include "recipes/matmul/matmul_maps.h"
 #include "recipes/matmul/matmul_pairs.h"
 #include "recipes/matmul/matmul_stream.h"
 #include "recipes/matmul/matmul_tiling.h"
-#include "recipes/nest/extents.h"
 #include "recipes/text/kernel_text.h"
 
 namespace cutegen::recipes {

@@ -15,7 +15,7 @@
 #pragma once
 
 #include "core/task.h"
-#include "recipes/nest/fused.h"
+#include "recipes/fuse/fused.h"
 
 namespace cutegen::recipes {
 

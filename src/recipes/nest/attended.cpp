@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "recipes/fuse/builder.h"
+#include "recipes/fuse/extents.h"
 #include "recipes/graph/reshape.h"
-#include "recipes/nest/builder.h"
-#include "recipes/nest/extents.h"
 
 namespace cutegen::recipes {
 namespace {

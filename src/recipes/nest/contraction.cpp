@@ -5,10 +5,11 @@
 
 #include <algorithm>
 
+#include "recipes/fuse/builder.h"
+#include "recipes/fuse/extents.h"
+#include "recipes/fuse/views.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/reshape.h"
-#include "recipes/nest/builder.h"
-#include "recipes/nest/extents.h"
 #include "recipes/nest/nest.h"
 
 namespace cutegen::recipes {

@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <set>
 
+#include "recipes/fuse/builder.h"
+#include "recipes/fuse/cuts.h"
+#include "recipes/fuse/views.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/products.h"
 #include "recipes/graph/reductions.h"
 #include "recipes/graph/reshape.h"
-#include "recipes/nest/builder.h"
-#include "recipes/nest/cuts.h"
 
 namespace cutegen::recipes {
 namespace {

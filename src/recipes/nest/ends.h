@@ -9,7 +9,7 @@
 // Example: softmax(relu(product + bias)): relu, product + bias, product
 #pragma once
 
-#include "recipes/nest/fused.h"
+#include "recipes/fuse/fused.h"
 
 namespace cutegen::recipes {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "recipes/fuse/cuts.h"
 #include "recipes/graph/pointwise.h"
-#include "recipes/nest/cuts.h"
 
 namespace cutegen::recipes {
 namespace {

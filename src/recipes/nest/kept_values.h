@@ -13,7 +13,7 @@
 #include <map>
 #include <vector>
 
-#include "recipes/nest/fused.h"
+#include "recipes/fuse/fused.h"
 
 namespace cutegen::recipes {
 

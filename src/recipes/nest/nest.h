@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "recipes/nest/fused.h"
+#include "recipes/fuse/fused.h"
 
 namespace cutegen::recipes {
 

@@ -7,12 +7,13 @@
 
 #include "base/text.h"
 #include "recipes/composites/composites.h"
+#include "recipes/fuse/builder.h"
+#include "recipes/fuse/extents.h"
+#include "recipes/fuse/views.h"
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/scales.h"
-#include "recipes/nest/builder.h"
 #include "recipes/nest/ends.h"
-#include "recipes/nest/extents.h"
 #include "recipes/nest/joined.h"
 #include "recipes/nest/windowed.h"
 #include "recipes/views/einsum_views.h"
@@ -479,11 +480,12 @@ class Solver {
     const std::string all = r.sides.size() == 1 ? r.states : fmt::format("{}*{}", sides, r.states);
     const std::vector<std::string> extents{inputs[0], inputs[1], all};
     for (size_t i = 0; i < extents.size(); ++i)
-      fused.axes.push_back({node.outputs[0].shape[i], false, extents[i]});
+      fused.axes.push_back({.size = node.outputs[0].shape[i], .extent = extents[i]});
     Outputs outputs;
     for (const Value& value : node.outputs) {
       names_[value.name] = words_.unique(value.name);
-      outputs.push_back({value.name, value.name, value.dtype, true});
+      outputs.push_back(
+          {.tensor = value.name, .value = value.name, .dtype = value.dtype, .kept = true});
       FusedOutput output{
           .operand = {
               .tensor = value.name, .dtype = value.dtype, .shape = value.shape, .kept = true}};
@@ -494,7 +496,7 @@ class Solver {
       fused.outputs.push_back(std::move(output));
     }
     fused.recurrence = std::move(r);
-    made_.push_back({std::move(outputs), Stage(std::move(fused))});
+    made_.push_back({.outputs = std::move(outputs), .stage = Stage(std::move(fused))});
     return {};
   }
 

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "recipes/nest/extents.h"
+#include "recipes/fuse/extents.h"
 #include "recipes/nest/nest.h"
 #include "recipes/testing/test_tasks.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of kernels: fills templates, and writes the instructions of a loop nest (nest/fused.h) as
+// Text of kernels: fills templates, and writes the instructions of a loop nest (fuse/fused.h) as
 // C++.
 //
 // Contract: fill() replaces every {{name}} in a template of kernels/ by its value. A name that
@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "recipes/fuse/fused.h"
 #include "recipes/graph/names.h"
-#include "recipes/nest/fused.h"
 
 namespace cutegen::recipes {
 const std::map<std::string, std::string>& recipe_templates();  // path from the source root -> text

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "recipes/fuse/extents.h"
 #include "recipes/graph/pointwise.h"
-#include "recipes/nest/extents.h"
 #include "recipes/nest/nest.h"
 #include "recipes/windows/window_text.h"
 

@@ -8,7 +8,7 @@
 // Example: resample_part(task, fused, resample_safe(fused), Label{""})
 #pragma once
 
-#include "recipes/nest/fused.h"
+#include "recipes/fuse/fused.h"
 #include "recipes/text/parameter.h"
 #include "recipes/text/program_part.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "recipes/nest/extents.h"
+#include "recipes/fuse/extents.h"
 #include "recipes/nest/windowed.h"
 #include "recipes/windows/resample.h"
 #include "recipes/windows/window_implicit.h"

@@ -12,9 +12,9 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "recipes/fuse/extents.h"
 #include "recipes/graph/reshape.h"
 #include "recipes/nest/channel_values.h"
-#include "recipes/nest/extents.h"
 #include "recipes/nest/windowed.h"
 #include "recipes/windows/window_text.h"
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "recipes/fuse/extents.h"
 #include "recipes/graph/reshape.h"
 #include "recipes/nest/channel_values.h"
-#include "recipes/nest/extents.h"
 #include "recipes/nest/windowed.h"
 #include "recipes/windows/window_text.h"
 

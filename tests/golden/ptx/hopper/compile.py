@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles the Hopper programs to the PTX files beside them with NVRTC: compile.py [NAME ...]."""
+from __future__ import annotations
+
 import ctypes
 import sys
 import sysconfig
@@ -9,7 +11,7 @@ HERE = Path(__file__).resolve().parent
 PACKAGES = Path(sysconfig.get_paths()["purelib"]) / "nvidia/cu13"
 
 
-def compiled(nvrtc, source):
+def compiled(nvrtc: ctypes.CDLL, source: Path) -> bytes:
     """The PTX of a file."""
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.read_bytes(), source.name.encode(), 0, None, None)
@@ -27,7 +29,7 @@ def compiled(nvrtc, source):
     return text.value
 
 
-def main(names):
+def main(names: list[str]) -> None:
     ctypes.CDLL(str(next((PACKAGES / "lib").glob("libnvrtc-builtins.so.*"))), ctypes.RTLD_GLOBAL)
     nvrtc = ctypes.CDLL(str(next((PACKAGES / "lib").glob("libnvrtc.so.*[0-9]"))))
     for source in [HERE / f"{name}.cu" for name in names] or sorted(HERE.glob("*.cu")):

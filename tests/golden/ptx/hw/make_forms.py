@@ -16,10 +16,14 @@ out + 1024 * k, element i at i * its size. Pools (opcode_truth.py makes them):
 TOLERANCE is 0 (the same bits; any NaN is as good as another in f and F), or a list such as
 `ulp=2,abs=1e-6,rel=1e-3`: one of them must hold.
 """
+from __future__ import annotations
+
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 SIZE = {"h": 2, "H": 2, "G": 2, "q": 2, "d": 8, "F": 8, "z": 8}
@@ -31,333 +35,343 @@ LETTER = {"s16": "h", "u16": "h", "b16": "h", "s32": "w", "u32": "w", "b32": "w"
           "bf16x2": "y", "s8": "w", "u8": "w", "pred": "p", "u16x2": "w", "s16x2": "w"}
 INTS = "s16 u16 s32 u32 s64 u64".split()
 
-forms = {}  # file -> list of (name, signature, tolerance, text)
+
+class Form(NamedTuple):
+    name: str
+    signature: str
+    tolerance: str
+    text: str
 
 
-def add(where, name, signature, text="", tolerance="0"):
-    """One form. Without text: the opcode with as many operands as the signature has."""
-    outs, ins = signature.split(":")
-    if not text:
-        results = "%d" if len(outs) == 1 else "{" + ", ".join(f"%d{i}" for i in range(len(outs))) + "}"
-        text = f"{name} {', '.join([results] + ['%' + c for c in 'abc'[:len(ins)]])};"
-    forms.setdefault(where, []).append((name, signature, tolerance, text))
+class Forms:
+    """The forms of each file, in the order of their kernels."""
 
+    def __init__(self) -> None:
+        self.files: dict[str, list[Form]] = {}
 
-def typed(where, base, types, operands, **more):
-    for t in types:
-        add(where, f"{base}.{t}", f"{LETTER[t]}:{LETTER[t] * operands}", **more)
+    def add(self, where: str, name: str, signature: str, text: str = "", tolerance: str = "0") -> None:
+        """One form. Without text: the opcode with as many operands as the signature has."""
+        outs, ins = signature.split(":")
+        if not text:
+            results = "%d" if len(outs) == 1 else "{" + ", ".join(f"%d{i}" for i in range(len(outs))) + "}"
+            text = f"{name} {', '.join([results] + ['%' + c for c in 'abc'[:len(ins)]])};"
+        self.files.setdefault(where, []).append(Form(name, signature, tolerance, text))
+
+    def typed(self, where: str, base: str, types: Iterable[str], operands: int, tolerance: str = "0") -> None:
+        for t in types:
+            self.add(where, f"{base}.{t}", f"{LETTER[t]}:{LETTER[t] * operands}", tolerance=tolerance)
 
 
 # ---------------------------------------------------------------- integers
-def integers():
+def integers(forms: Forms) -> None:
     w = "integer"
     for op, n in ("add", 2), ("sub", 2), ("mul.lo", 2), ("mul.hi", 2), ("mad.lo", 3), ("mad.hi", 3), \
             ("min", 2), ("max", 2), ("sad", 3):
-        typed(w, op, INTS, n)
+        forms.typed(w, op, INTS, n)
     for op in "neg", "abs":
-        typed(w, op, ["s16", "s32", "s64"], 1)
+        forms.typed(w, op, ["s16", "s32", "s64"], 1)
     for op in "div", "rem":
         for t in INTS:
             letter, bits = LETTER[t], t[1:]
-            add(w, f"{op}.{t}", f"{letter}:{letter * 2}",
+            forms.add(w, f"{op}.{t}", f"{letter}:{letter * 2}",
                 f"or.b{bits} %b, %b, 1; {op}.{t} %d, %a, %b;")
     for t, wide in ("s16", "w"), ("u16", "w"), ("s32", "d"), ("u32", "d"):
-        add(w, f"mul.wide.{t}", f"{wide}:{LETTER[t] * 2}")
-        add(w, f"mad.wide.{t}", f"{wide}:{LETTER[t] * 2}{wide}")
+        forms.add(w, f"mul.wide.{t}", f"{wide}:{LETTER[t] * 2}")
+        forms.add(w, f"mad.wide.{t}", f"{wide}:{LETTER[t] * 2}{wide}")
     for t in "s32", "u32":
         for half in "lo", "hi":
-            add(w, f"mul24.{half}.{t}", "w:ww")
-            add(w, f"mad24.{half}.{t}", "w:www")
+            forms.add(w, f"mul24.{half}.{t}", "w:ww")
+            forms.add(w, f"mad24.{half}.{t}", "w:www")
     for name, n in ("add.sat.s32", 2), ("sub.sat.s32", 2), ("mad.hi.sat.s32", 3), \
             ("mad24.hi.sat.s32", 3), ("min.relu.s32", 2), ("max.relu.s32", 2):
-        add(w, name, "w:" + "w" * n)
+        forms.add(w, name, "w:" + "w" * n)
     for name in "add.u16x2", "add.s16x2", "min.u16x2", "max.u16x2", "min.s16x2", "max.s16x2", \
             "min.relu.s16x2", "max.relu.s16x2":
-        add(w, name, "w:ww")
+        forms.add(w, name, "w:ww")
     for t in "u32", "s32", "u64", "s64":
         c = LETTER[t]
         low = f".reg .b{t[1:]} %e;"
-        add(w, f"add.cc.{t}", f"{c}{c}:{c * 3}",
+        forms.add(w, f"add.cc.{t}", f"{c}{c}:{c * 3}",
             f"{low} add.cc.{t} %d0, %a, %b; addc.{t} %d1, %c, 0;")
-        add(w, f"addc.cc.{t}", f"{c}{c}:{c * 3}",
+        forms.add(w, f"addc.cc.{t}", f"{c}{c}:{c * 3}",
             f"{low} add.cc.{t} %e, %a, %b; addc.cc.{t} %d0, %b, %c; addc.{t} %d1, %a, %c;")
-        add(w, f"sub.cc.{t}", f"{c}{c}:{c * 3}",
+        forms.add(w, f"sub.cc.{t}", f"{c}{c}:{c * 3}",
             f"{low} sub.cc.{t} %d0, %a, %b; subc.{t} %d1, %c, 0;")
-        add(w, f"subc.cc.{t}", f"{c}{c}:{c * 3}",
+        forms.add(w, f"subc.cc.{t}", f"{c}{c}:{c * 3}",
             f"{low} sub.cc.{t} %e, %a, %b; subc.cc.{t} %d0, %b, %c; subc.{t} %d1, %a, %c;")
-        add(w, f"mad.lo.cc.{t}", f"{c}{c}:{c * 3}",
+        forms.add(w, f"mad.lo.cc.{t}", f"{c}{c}:{c * 3}",
             f"mad.lo.cc.{t} %d0, %a, %b, %c; madc.hi.{t} %d1, %a, %b, 0;")
-        add(w, f"mad.hi.cc.{t}", f"{c}{c}:{c * 3}",
+        forms.add(w, f"mad.hi.cc.{t}", f"{c}{c}:{c * 3}",
             f"mad.hi.cc.{t} %d0, %a, %b, %c; madc.lo.{t} %d1, %a, %b, %c;")
-        add(w, f"madc.lo.cc.{t}", f"{c}{c}:{c * 3}",
+        forms.add(w, f"madc.lo.cc.{t}", f"{c}{c}:{c * 3}",
             f"{low} add.cc.{t} %e, %a, %c; madc.lo.cc.{t} %d0, %a, %b, %c; addc.{t} %d1, %a, 0;")
-        add(w, f"madc.hi.cc.{t}", f"{c}{c}:{c * 3}",
+        forms.add(w, f"madc.hi.cc.{t}", f"{c}{c}:{c * 3}",
             f"{low} add.cc.{t} %e, %a, %c; madc.hi.cc.{t} %d0, %a, %b, %c; addc.{t} %d1, %a, 0;")
 
 
 # ---------------------------------------------------------------- bits, moves, selection
-def bits():
+def bits(forms: Forms) -> None:
     w = "bits"
     for op in "and", "or", "xor":
-        typed(w, op, ["b16", "b32", "b64"], 2)
-        add(w, f"{op}.pred", "p:ww", f"setp.lt.s32 %x, %a, 0; setp.lt.s32 %y, %b, 0; "
+        forms.typed(w, op, ["b16", "b32", "b64"], 2)
+        forms.add(w, f"{op}.pred", "p:ww", f"setp.lt.s32 %x, %a, 0; setp.lt.s32 %y, %b, 0; "
                                      f"{op}.pred %d, %x, %y;")
     for op in "not", "cnot":
-        typed(w, op, ["b16", "b32", "b64"], 1)
-    add(w, "not.pred", "p:w", "setp.lt.s32 %x, %a, 0; not.pred %d, %x;")
+        forms.typed(w, op, ["b16", "b32", "b64"], 1)
+    forms.add(w, "not.pred", "p:w", "setp.lt.s32 %x, %a, 0; not.pred %d, %x;")
     for t in "b16", "b32", "b64":
-        add(w, f"shl.{t}", f"{LETTER[t]}:{LETTER[t]}s")
+        forms.add(w, f"shl.{t}", f"{LETTER[t]}:{LETTER[t]}s")
     for t in INTS + ["b16", "b32", "b64"]:
-        add(w, f"shr.{t}", f"{LETTER[t]}:{LETTER[t]}s")
+        forms.add(w, f"shr.{t}", f"{LETTER[t]}:{LETTER[t]}s")
     for way in "l", "r":
         for mode in "wrap", "clamp":
-            add(w, f"shf.{way}.{mode}.b32", "w:wws")
+            forms.add(w, f"shf.{way}.{mode}.b32", "w:wws")
     for table in 0x96, 0xca, 0xe8, 0x01, 0xf0:
-        add(w, f"lop3.b32.{table:02x}", "w:www", f"lop3.b32 %d, %a, %b, %c, {table};")
+        forms.add(w, f"lop3.b32.{table:02x}", "w:www", f"lop3.b32 %d, %a, %b, %c, {table};")
     for op in "or", "and":
-        add(w, f"lop3.{op}.b32", "wp:www",
+        forms.add(w, f"lop3.{op}.b32", "wp:www",
             f"setp.lt.s32 %x, %c, 0; lop3.{op}.b32 %d0|%d1, %a, %b, %c, 0x80, %x;")
-    add(w, "prmt.b32", "w:www")
+    forms.add(w, "prmt.b32", "w:www")
     for mode in "f4e", "b4e", "rc8", "ecl", "ecr", "rc16":
-        add(w, f"prmt.b32.{mode}", "w:wws")
+        forms.add(w, f"prmt.b32.{mode}", "w:wws")
     for op in "popc", "clz":
-        add(w, f"{op}.b32", "w:w")
-        add(w, f"{op}.b64", "w:d")
-    typed(w, "brev", ["b32", "b64"], 1)
+        forms.add(w, f"{op}.b32", "w:w")
+        forms.add(w, f"{op}.b64", "w:d")
+    forms.typed(w, "brev", ["b32", "b64"], 1)
     for t in INTS[2:]:
-        add(w, f"bfind.{t}", f"w:{LETTER[t]}")
-        add(w, f"bfind.shiftamt.{t}", f"w:{LETTER[t]}")
-        add(w, f"bfe.{t}", f"{LETTER[t]}:{LETTER[t]}ss")
+        forms.add(w, f"bfind.{t}", f"w:{LETTER[t]}")
+        forms.add(w, f"bfind.shiftamt.{t}", f"w:{LETTER[t]}")
+        forms.add(w, f"bfe.{t}", f"{LETTER[t]}:{LETTER[t]}ss")
     for t in "b32", "b64":
         c = LETTER[t]
-        add(w, f"bfi.{t}", f"{c}:{c}{c}s",
+        forms.add(w, f"bfi.{t}", f"{c}:{c}{c}s",
             f".reg .b32 %n; shr.u32 %n, %c, 1; bfi.{t} %d, %a, %b, %c, %n;")
     for mode in "clamp", "wrap":
         for t in "s32", "u32":
-            add(w, f"szext.{mode}.{t}", "w:ws")
-        add(w, f"bmsk.{mode}.b32", "w:ss")
-    add(w, "fns.b32", "w:wss", "sub.s32 %c, %c, 20; fns.b32 %d, %a, %b, %c;")
+            forms.add(w, f"szext.{mode}.{t}", "w:ws")
+        forms.add(w, f"bmsk.{mode}.b32", "w:ss")
+    forms.add(w, "fns.b32", "w:wss", "sub.s32 %c, %c, 20; fns.b32 %d, %a, %b, %c;")
     for a in "s32", "u32":
         for b in "s32", "u32":
-            add(w, f"dp4a.{a}.{b}", "w:www")
+            forms.add(w, f"dp4a.{a}.{b}", "w:www")
             for half in "lo", "hi":
-                add(w, f"dp2a.{half}.{a}.{b}", "w:www")
+                forms.add(w, f"dp2a.{half}.{a}.{b}", "w:www")
     for t in "b16", "b32", "b64", "s16", "u32", "s64", "f32", "f64":
         c = LETTER[t]
-        add(w, f"selp.{t}", f"{c}:{c}{c}w", f"setp.lt.s32 %x, %c, 0; selp.{t} %d, %a, %b, %x;")
+        forms.add(w, f"selp.{t}", f"{c}:{c}{c}w", f"setp.lt.s32 %x, %c, 0; selp.{t} %d, %a, %b, %x;")
     for t in "b16", "u16", "s32", "b64", "f32", "f64":
         c = LETTER[t]
-        add(w, f"slct.{t}.s32", f"{c}:{c}{c}w")
-        add(w, f"slct.{t}.f32", f"{c}:{c}{c}f")
+        forms.add(w, f"slct.{t}.s32", f"{c}:{c}{c}w")
+        forms.add(w, f"slct.{t}.f32", f"{c}:{c}{c}f")
     for t in "b16", "b32", "b64", "f32", "f64":
         c = LETTER[t]
-        add(w, f"mov.{t}", f"{c}:{c}")
-    add(w, "mov.pred", "p:w", "setp.lt.s32 %x, %a, 0; mov.pred %d, %x;")
-    add(w, "mov.b64.pack2", "d:ww", "mov.b64 %d, {%a, %b};")
-    add(w, "mov.b64.unpack2", "ww:d", "mov.b64 {%d0, %d1}, %a;")
-    add(w, "mov.b32.pack2", "w:hh", "mov.b32 %d, {%a, %b};")
-    add(w, "mov.b32.unpack2", "hh:w", "mov.b32 {%d0, %d1}, %a;")
-    add(w, "mov.b64.pack4", "d:hhh", "mov.b64 %d, {%a, %b, %c, %a};")
-    add(w, "mov.b64.unpack4", "hhhh:d", "mov.b64 {%d0, %d1, %d2, %d3}, %a;")
+        forms.add(w, f"mov.{t}", f"{c}:{c}")
+    forms.add(w, "mov.pred", "p:w", "setp.lt.s32 %x, %a, 0; mov.pred %d, %x;")
+    forms.add(w, "mov.b64.pack2", "d:ww", "mov.b64 %d, {%a, %b};")
+    forms.add(w, "mov.b64.unpack2", "ww:d", "mov.b64 {%d0, %d1}, %a;")
+    forms.add(w, "mov.b32.pack2", "w:hh", "mov.b32 %d, {%a, %b};")
+    forms.add(w, "mov.b32.unpack2", "hh:w", "mov.b32 {%d0, %d1}, %a;")
+    forms.add(w, "mov.b64.pack4", "d:hhh", "mov.b64 %d, {%a, %b, %c, %a};")
+    forms.add(w, "mov.b64.unpack4", "hhhh:d", "mov.b64 {%d0, %d1, %d2, %d3}, %a;")
 
 
 # ---------------------------------------------------------------- floats
 ROUNDS = "rn rz rm rp".split()
 
 
-def floats():
+def floats(forms: Forms) -> None:
     w = "float"
     for t in "f32", "f64":
         c = LETTER[t]
         for op in "add", "sub", "mul":
             for r in [""] + ROUNDS:
-                add(w, f"{op}{'.' * bool(r)}{r}.{t}", f"{c}:{c}{c}")
+                forms.add(w, f"{op}{'.' * bool(r)}{r}.{t}", f"{c}:{c}{c}")
         for r in ROUNDS:
-            add(w, f"fma.{r}.{t}", f"{c}:{c}{c}{c}")
-            add(w, f"div.{r}.{t}", f"{c}:{c}{c}")
-            add(w, f"rcp.{r}.{t}", f"{c}:{c}")
-            add(w, f"sqrt.{r}.{t}", f"{c}:{c}")
-        add(w, f"mad.rn.{t}", f"{c}:{c}{c}{c}")
+            forms.add(w, f"fma.{r}.{t}", f"{c}:{c}{c}{c}")
+            forms.add(w, f"div.{r}.{t}", f"{c}:{c}{c}")
+            forms.add(w, f"rcp.{r}.{t}", f"{c}:{c}")
+            forms.add(w, f"sqrt.{r}.{t}", f"{c}:{c}")
+        forms.add(w, f"mad.rn.{t}", f"{c}:{c}{c}{c}")
         for op in "min", "max", "copysign":
-            add(w, f"{op}.{t}", f"{c}:{c}{c}")
+            forms.add(w, f"{op}.{t}", f"{c}:{c}{c}")
         for op in "neg", "abs":
-            add(w, f"{op}.{t}", f"{c}:{c}")
+            forms.add(w, f"{op}.{t}", f"{c}:{c}")
         for test in "finite", "infinite", "number", "notanumber", "normal", "subnormal":
-            add(w, f"testp.{test}.{t}", f"p:{c}")
+            forms.add(w, f"testp.{test}.{t}", f"p:{c}")
     for op in "add", "sub", "mul":
         for flags in "ftz", "sat", "rz.ftz", "rp.sat", "rm.ftz.sat":
-            add(w, f"{op}.{flags}.f32", "f:ff")
+            forms.add(w, f"{op}.{flags}.f32", "f:ff")
     for flags in "rn.ftz", "rn.sat", "rz.ftz.sat", "rm.ftz":
-        add(w, f"fma.{flags}.f32", "f:fff")
+        forms.add(w, f"fma.{flags}.f32", "f:fff")
     for op in "min", "max":
         for flags in "ftz", "NaN", "ftz.NaN", "xorsign.abs", "NaN.xorsign.abs", "ftz.xorsign.abs":
-            add(w, f"{op}.{flags}.f32", "f:ff")
+            forms.add(w, f"{op}.{flags}.f32", "f:ff")
     for op in "neg.ftz", "abs.ftz":
-        add(w, f"{op}.f32", "f:f")
+        forms.add(w, f"{op}.f32", "f:f")
     for r in ROUNDS:
-        add(w, f"div.{r}.ftz.f32", "f:ff")
-        add(w, f"rcp.{r}.ftz.f32", "f:f")
-        add(w, f"sqrt.{r}.ftz.f32", "f:f")
-    special()
+        forms.add(w, f"div.{r}.ftz.f32", "f:ff")
+        forms.add(w, f"rcp.{r}.ftz.f32", "f:f")
+        forms.add(w, f"sqrt.{r}.ftz.f32", "f:f")
+    special(forms)
 
 
-def special():
+def special(forms: Forms) -> None:
     """Approximate functions: bounds of the PTX ISA (or the CUDA guide), doubled for our own error."""
     w = "float"
     for ftz in "", ".ftz":
-        add(w, f"div.approx{ftz}.f32", "f:oo", tolerance="ulp=3")
-        add(w, f"div.full{ftz}.f32", "f:oo", tolerance="ulp=3")
-        add(w, f"rcp.approx{ftz}.f32", "f:f", tolerance="ulp=2")
-        add(w, f"sqrt.approx{ftz}.f32", "f:f", tolerance="ulp=4")
-        add(w, f"rsqrt.approx{ftz}.f32", "f:f", tolerance="ulp=3")
-        add(w, f"ex2.approx{ftz}.f32", "f:f", tolerance="ulp=4")
-        add(w, f"lg2.approx{ftz}.f32", "f:f", tolerance="abs=4.8e-7,ulp=4")
-        add(w, f"sin.approx{ftz}.f32", "f:o", tolerance="abs=1e-6,rel=1e-5")
-        add(w, f"cos.approx{ftz}.f32", "f:o", tolerance="abs=1e-6,rel=1e-5")
-    add(w, "tanh.approx.f32", "f:f", tolerance="rel=1e-3")
-    add(w, "rcp.approx.ftz.f64", "F:F", tolerance="rel=3e-6")
-    add(w, "rsqrt.approx.f64", "F:F", tolerance="rel=1e-12")
-    add(w, "rsqrt.approx.ftz.f64", "F:F", tolerance="rel=3e-6")
+        forms.add(w, f"div.approx{ftz}.f32", "f:oo", tolerance="ulp=3")
+        forms.add(w, f"div.full{ftz}.f32", "f:oo", tolerance="ulp=3")
+        forms.add(w, f"rcp.approx{ftz}.f32", "f:f", tolerance="ulp=2")
+        forms.add(w, f"sqrt.approx{ftz}.f32", "f:f", tolerance="ulp=4")
+        forms.add(w, f"rsqrt.approx{ftz}.f32", "f:f", tolerance="ulp=3")
+        forms.add(w, f"ex2.approx{ftz}.f32", "f:f", tolerance="ulp=4")
+        forms.add(w, f"lg2.approx{ftz}.f32", "f:f", tolerance="abs=4.8e-7,ulp=4")
+        forms.add(w, f"sin.approx{ftz}.f32", "f:o", tolerance="abs=1e-6,rel=1e-5")
+        forms.add(w, f"cos.approx{ftz}.f32", "f:o", tolerance="abs=1e-6,rel=1e-5")
+    forms.add(w, "tanh.approx.f32", "f:f", tolerance="rel=1e-3")
+    forms.add(w, "rcp.approx.ftz.f64", "F:F", tolerance="rel=3e-6")
+    forms.add(w, "rsqrt.approx.f64", "F:F", tolerance="rel=1e-12")
+    forms.add(w, "rsqrt.approx.ftz.f64", "F:F", tolerance="rel=3e-6")
 
 
 # ---------------------------------------------------------------- 16-bit floats
-def halves():
+def halves(forms: Forms) -> None:
     w = "half"
     for t in "f16", "f16x2", "bf16", "bf16x2":
         c, is_half = LETTER[t], t.startswith("f")
         for op in "add", "sub", "mul":
             flags = ["", "rn", "ftz", "sat", "rn.ftz.sat"] if is_half else ["", "rn"]
             for f in flags:
-                add(w, ".".join(x for x in (op, f, t) if x), f"{c}:{c}{c}")
+                forms.add(w, ".".join(x for x in (op, f, t) if x), f"{c}:{c}{c}")
         flags = ["rn", "rn.ftz", "rn.sat", "rn.relu", "rn.ftz.relu"] if is_half else ["rn", "rn.relu"]
         for f in flags:
-            add(w, f"fma.{f}.{t}", f"{c}:{c}{c}{c}")
+            forms.add(w, f"fma.{f}.{t}", f"{c}:{c}{c}{c}")
         for op in "min", "max":
             flags = ["", "NaN", "xorsign.abs", "NaN.xorsign.abs"] + ["ftz", "ftz.NaN"] * is_half
             for f in flags:
-                add(w, ".".join(x for x in (op, f, t) if x), f"{c}:{c}{c}")
+                forms.add(w, ".".join(x for x in (op, f, t) if x), f"{c}:{c}{c}")
         for op in ["neg", "abs"] + ["neg.ftz", "abs.ftz"] * is_half:
-            add(w, f"{op}.{t}", f"{c}:{c}")
+            forms.add(w, f"{op}.{t}", f"{c}:{c}")
         loose = "rel=2.2e-3,abs=6.2e-8" if is_half else "rel=1.6e-2"
-        add(w, f"ex2.approx{'' if is_half else '.ftz'}.{t}", f"{c}:{c}", tolerance=loose)
-        add(w, f"tanh.approx.{t}", f"{c}:{c}",
+        forms.add(w, f"ex2.approx{'' if is_half else '.ftz'}.{t}", f"{c}:{c}", tolerance=loose)
+        forms.add(w, f"tanh.approx.{t}", f"{c}:{c}",
             tolerance="abs=1.1e-3,rel=2e-3" if is_half else "abs=8e-3,rel=8e-3")
 
 
 # ---------------------------------------------------------------- conversions
-def conversions():
+def conversions(forms: Forms) -> None:
     w = "convert"
     eight = ["s8", "u8"]
     for to in eight + INTS:
         for source in eight + INTS:
             if to == source:
                 continue
-            add(w, f"cvt.{to}.{source}", f"{LETTER[to]}:{LETTER[source]}", f"cvt.{to}.{source} %d, %a;")
+            forms.add(w, f"cvt.{to}.{source}", f"{LETTER[to]}:{LETTER[source]}", f"cvt.{to}.{source} %d, %a;")
             narrows = int(to[1:]) < int(source[1:]) or (to[0] != source[0] and not (
                 source[0] == "u" and int(to[1:]) > int(source[1:])))
             if narrows:
-                add(w, f"cvt.sat.{to}.{source}", f"{LETTER[to]}:{LETTER[source]}",
+                forms.add(w, f"cvt.sat.{to}.{source}", f"{LETTER[to]}:{LETTER[source]}",
                     f"cvt.sat.{to}.{source} %d, %a;")
     for to in FLOATS:
         for source in eight + INTS:
             for r in ROUNDS:
                 if (r != "rn" and (to == "bf16" or source in eight)) or (to == "bf16" and source in eight):
                     continue
-                add(w, f"cvt.{r}.{to}.{source}", f"{LETTER[to]}:{LETTER[source]}")
+                forms.add(w, f"cvt.{r}.{to}.{source}", f"{LETTER[to]}:{LETTER[source]}")
     for source in FLOATS:
         for to in eight + INTS:
             for r in "rni", "rzi", "rmi", "rpi":
                 if (r in ("rmi", "rpi") and to in ("s8", "u16")) or (source == "bf16" and to in eight):
                     continue
-                add(w, f"cvt.{r}.{to}.{source}", f"{LETTER[to]}:{LETTER[source]}")
+                forms.add(w, f"cvt.{r}.{to}.{source}", f"{LETTER[to]}:{LETTER[source]}")
     for to in "s32", "u64", "s8":
-        add(w, f"cvt.rzi.ftz.{to}.f32", f"{LETTER[to]}:f")
-        add(w, f"cvt.rpi.ftz.{to}.f32", f"{LETTER[to]}:f")
+        forms.add(w, f"cvt.rzi.ftz.{to}.f32", f"{LETTER[to]}:f")
+        forms.add(w, f"cvt.rpi.ftz.{to}.f32", f"{LETTER[to]}:f")
     for t in "f32", "f64", "f16":
         c = LETTER[t]
         for r in "rni", "rzi", "rmi", "rpi":
-            add(w, f"cvt.{r}.{t}.{t}", f"{c}:{c}")
-        add(w, f"cvt.sat.{t}.{t}", f"{c}:{c}")
-    add(w, "cvt.ftz.f32.f32", "f:f")
-    add(w, "cvt.rmi.ftz.f32.f32", "f:f")
+            forms.add(w, f"cvt.{r}.{t}.{t}", f"{c}:{c}")
+        forms.add(w, f"cvt.sat.{t}.{t}", f"{c}:{c}")
+    forms.add(w, "cvt.ftz.f32.f32", "f:f")
+    forms.add(w, "cvt.rmi.ftz.f32.f32", "f:f")
     for r in ROUNDS:
         for name, c in ("f32.f64", "f:F"), ("f16.f64", "H:F"), ("f16.f32", "H:f"):
-            add(w, f"cvt.{r}.{name}", c)
-    add(w, "cvt.rn.ftz.f32.f64", "f:F")
-    add(w, "cvt.rn.sat.f32.f64", "f:F")
+            forms.add(w, f"cvt.{r}.{name}", c)
+    forms.add(w, "cvt.rn.ftz.f32.f64", "f:F")
+    forms.add(w, "cvt.rn.sat.f32.f64", "f:F")
     for name, c in ("f64.f32", "F:f"), ("f64.f16", "F:H"), ("f32.f16", "f:H"), ("f32.bf16", "f:G"), \
             ("f64.bf16", "F:G"):
-        add(w, f"cvt.{name}", c)
+        forms.add(w, f"cvt.{name}", c)
     for name in "cvt.ftz.f64.f32", "cvt.sat.f64.f32":
-        add(w, name, "F:f")
-    add(w, "cvt.ftz.f32.f16", "f:H")
-    add(w, "cvt.sat.f32.f16", "f:H")
-    add(w, "cvt.rn.bf16.f64", "G:F")
-    add(w, "cvt.rn.bf16.f16", "G:H")
-    add(w, "cvt.rn.f16.bf16", "H:G")
+        forms.add(w, name, "F:f")
+    forms.add(w, "cvt.ftz.f32.f16", "f:H")
+    forms.add(w, "cvt.sat.f32.f16", "f:H")
+    forms.add(w, "cvt.rn.bf16.f64", "G:F")
+    forms.add(w, "cvt.rn.bf16.f16", "G:H")
+    forms.add(w, "cvt.rn.f16.bf16", "H:G")
     for flags in "rn.ftz", "rn.sat", "rz.ftz.sat", "rn.relu", "rz.relu", "rn.satfinite", \
             "rn.relu.satfinite", "rz.satfinite":
-        add(w, f"cvt.{flags}.f16.f32", "H:f")
+        forms.add(w, f"cvt.{flags}.f16.f32", "H:f")
     for flags in "rn", "rz", "rn.relu", "rz.relu", "rn.satfinite", "rn.relu.satfinite":
-        add(w, f"cvt.{flags}.bf16.f32", "G:f")
-        add(w, f"cvt.{flags}.f16x2.f32", "x:ff")
-        add(w, f"cvt.{flags}.bf16x2.f32", "y:ff")
+        forms.add(w, f"cvt.{flags}.bf16.f32", "G:f")
+        forms.add(w, f"cvt.{flags}.f16x2.f32", "x:ff")
+        forms.add(w, f"cvt.{flags}.bf16x2.f32", "y:ff")
     for flags in "rna", "rn", "rz", "rn.relu", "rz.relu":
-        add(w, f"cvt.{flags}.tf32.f32", "w:w")
+        forms.add(w, f"cvt.{flags}.tf32.f32", "w:w")
     for fp8 in "e4m3x2", "e5m2x2":
         for relu in "", ".relu":
-            add(w, f"cvt.rn.satfinite{relu}.{fp8}.f32", "q:ff")
-            add(w, f"cvt.rn.satfinite{relu}.{fp8}.f16x2", "q:x")
-            add(w, f"cvt.rn{relu}.f16x2.{fp8}", "x:q")
+            forms.add(w, f"cvt.rn.satfinite{relu}.{fp8}.f32", "q:ff")
+            forms.add(w, f"cvt.rn.satfinite{relu}.{fp8}.f16x2", "q:x")
+            forms.add(w, f"cvt.rn{relu}.f16x2.{fp8}", "x:q")
     for t in "s16", "u16":
-        add(w, f"cvt.pack.sat.{t}.s32", "w:ww")
+        forms.add(w, f"cvt.pack.sat.{t}.s32", "w:ww")
     for t in "s8", "u8", "s4", "u4", "s2", "u2":
-        add(w, f"cvt.pack.sat.{t}.s32.b32", "w:www")
+        forms.add(w, f"cvt.pack.sat.{t}.s32.b32", "w:www")
 
 
 # ---------------------------------------------------------------- comparisons
-def comparisons():
+def comparisons(forms: Forms) -> None:
     w = "compare"
     ordered = "eq ne lt le gt ge".split()
     unordered = "equ neu ltu leu gtu geu num nan".split()
     for t in INTS:
         for op in ordered + ["lo", "ls", "hi", "hs"] * (t[0] == "u"):
-            add(w, f"setp.{op}.{t}", f"p:{LETTER[t] * 2}")
+            forms.add(w, f"setp.{op}.{t}", f"p:{LETTER[t] * 2}")
     for t in "b16", "b32", "b64":
         for op in "eq", "ne":
-            add(w, f"setp.{op}.{t}", f"p:{LETTER[t] * 2}")
+            forms.add(w, f"setp.{op}.{t}", f"p:{LETTER[t] * 2}")
     for t in FLOATS:
         for op in ordered + unordered:
-            add(w, f"setp.{op}.{t}", f"p:{LETTER[t] * 2}")
+            forms.add(w, f"setp.{op}.{t}", f"p:{LETTER[t] * 2}")
     for t in "f16x2", "bf16x2":
         for op in ordered + unordered:
-            add(w, f"setp.{op}.{t}", f"pp:{LETTER[t] * 2}", f"setp.{op}.{t} %d0|%d1, %a, %b;")
+            forms.add(w, f"setp.{op}.{t}", f"pp:{LETTER[t] * 2}", f"setp.{op}.{t} %d0|%d1, %a, %b;")
     for op in "lt", "eq", "neu":
-        add(w, f"setp.{op}.ftz.f32", "p:ff")
-        add(w, f"setp.{op}.ftz.f16", "p:HH")
-        add(w, f"setp.{op}.ftz.f16x2", "pp:xx", f"setp.{op}.ftz.f16x2 %d0|%d1, %a, %b;")
+        forms.add(w, f"setp.{op}.ftz.f32", "p:ff")
+        forms.add(w, f"setp.{op}.ftz.f16", "p:HH")
+        forms.add(w, f"setp.{op}.ftz.f16x2", "pp:xx", f"setp.{op}.ftz.f16x2 %d0|%d1, %a, %b;")
     for how in "and", "or", "xor":
-        add(w, f"setp.lt.{how}.f16", "p:HHw",
+        forms.add(w, f"setp.lt.{how}.f16", "p:HHw",
             f"setp.lt.s32 %x, %c, 0; setp.lt.{how}.f16 %d, %a, %b, !%x;")
         for t in "s32", "f32", "f64":
             c = LETTER[t]
-            add(w, f"setp.lt.{how}.{t}", f"pp:{c}{c}w",
+            forms.add(w, f"setp.lt.{how}.{t}", f"pp:{c}{c}w",
                 f"setp.lt.s32 %x, %c, 0; setp.lt.{how}.{t} %d0|%d1, %a, %b, !%x;")
-        add(w, f"setp.ge.{how}.f16x2", "pp:xxw",
+        forms.add(w, f"setp.ge.{how}.f16x2", "pp:xxw",
             f"setp.lt.s32 %x, %c, 0; setp.ge.{how}.f16x2 %d0|%d1, %a, %b, %x;")
     for to in "u32", "s32", "f32":
         for t in INTS + ["f32", "f64"]:
-            add(w, f"set.lt.{to}.{t}", f"{LETTER[to]}:{LETTER[t] * 2}")
-        add(w, f"set.ge.and.{to}.f32", f"{LETTER[to]}:ffw",
+            forms.add(w, f"set.lt.{to}.{t}", f"{LETTER[to]}:{LETTER[t] * 2}")
+        forms.add(w, f"set.ge.and.{to}.f32", f"{LETTER[to]}:ffw",
             f"setp.lt.s32 %x, %c, 0; set.ge.and.{to}.f32 %d, %a, %b, %x;")
     for t in "f16", "bf16":
         for to in t, "u16", "s16", "u32", "s32":
-            add(w, f"set.lt.{to}.{t}", f"{LETTER[to]}:{LETTER[t] * 2}")
-        add(w, f"set.leu.{t}x2.{t}x2", f"{LETTER[t + 'x2']}:{LETTER[t + 'x2'] * 2}")
+            forms.add(w, f"set.lt.{to}.{t}", f"{LETTER[to]}:{LETTER[t] * 2}")
+        forms.add(w, f"set.leu.{t}x2.{t}x2", f"{LETTER[t + 'x2']}:{LETTER[t + 'x2'] * 2}")
 
 
 # ---------------------------------------------------------------- memory
-def memory():
+def memory(forms: Forms) -> None:
     w = "memory"
     shared = ".shared .align 16 .b8 sm[4096]; .reg .b64 %g; .reg .b32 %sa; mov.u32 %sa, sm;"
     for t, c in ("u8", "w"), ("s8", "w"), ("b8", "w"), ("u16", "w"), ("s16", "w"), ("b16", "h"), \
@@ -365,7 +379,7 @@ def memory():
             ("f64", "F"), ("u32", "d"), ("s32", "d"), ("s8", "d"):
         bits_ = t.lstrip("usbf")
         shift = {"8": 0, "16": 1, "32": 2, "64": 3}[bits_]
-        add(w, f"ld.shared.{t}.{c}", f"{c}:{c}",
+        forms.add(w, f"ld.shared.{t}.{c}", f"{c}:{c}",
             f"{shared} shl.b32 %i, %i, {shift}; add.u32 %sa, %sa, %i; st.shared.{t.replace('s', 'u')} "
             f"[%sa], %a; ld.shared.{t} %d, [%sa];")
     for n, t, c in (2, "u16", "h"), (4, "u16", "h"), (2, "u32", "w"), (4, "u32", "w"), (4, "f32", "f"), \
@@ -373,43 +387,43 @@ def memory():
         values = ", ".join(["%a", "%b", "%c", "%a"][:n])
         results = ", ".join(f"%d{i}" for i in range(n))
         bytes_ = n * int(t.lstrip("usbf")) // 8
-        add(w, f"ld.shared.v{n}.{t}", f"{c * n}:{c * min(n, 3)}",
+        forms.add(w, f"ld.shared.v{n}.{t}", f"{c * n}:{c * min(n, 3)}",
             f"{shared} mad.lo.u32 %sa, %i, {bytes_}, %sa; st.shared.v{n}.{t.replace('s', 'u')} [%sa], "
             f"{{{values}}}; ld.shared.v{n}.{t} {{{results}}}, [%sa];")
     for flags in "global.nc", "global.ca", "global.cg", "global.cs", "global.lu", "global.cv", \
             "volatile.global", "global.nc.L1::no_allocate", "global.L1::evict_last", \
             "global.L2::128B", "relaxed.gpu.global", "acquire.sys.global", "weak.global", \
             "global.nc.L1::evict_first.L2::64B":
-        add(w, f"ld.{flags}.u32", "w:w", f"mad.wide.u32 %p, %i, 4, %pa; ld.{flags}.u32 %d, [%p];")
-    add(w, "ld.global.L2::cache_hint.v2.f32", "ff:ff",
+        forms.add(w, f"ld.{flags}.u32", "w:w", f"mad.wide.u32 %p, %i, 4, %pa; ld.{flags}.u32 %d, [%p];")
+    forms.add(w, "ld.global.L2::cache_hint.v2.f32", "ff:ff",
         "createpolicy.fractional.L2::evict_last.b64 %q, 1.0; mad.wide.u32 %p, %i, 8, %po; "
         "st.global.v2.f32 [%p], {%a, %b}; ld.global.L2::cache_hint.v2.f32 {%d0, %d1}, [%p], %q; "
         "bar.sync 0;")
-    add(w, "generic", "wpppp:w",
+    forms.add(w, "generic", "wpppp:w",
         f"{shared} mad.lo.u32 %sa, %i, 4, %sa; st.shared.u32 [%sa], %a; cvt.u64.u32 %g, %sa; "
         "cvta.shared.u64 %g, %g; ld.u32 %d0, [%g]; isspacep.shared %d1, %g; isspacep.global %d2, %g; "
         "isspacep.local %d3, %pa; isspacep.global %d4, %pa;")
-    add(w, "cvta.to.shared.u64", "w:w",
+    forms.add(w, "cvta.to.shared.u64", "w:w",
         f"{shared} mad.lo.u32 %sa, %i, 4, %sa; st.shared.u32 [%sa], %a; cvt.u64.u32 %g, %sa; "
         "cvta.shared.u64 %g, %g; cvta.to.shared.u64 %g, %g; ld.shared.u32 %d, [%g];")
-    add(w, "ld.local.v4.u32", "wwww:www",
+    forms.add(w, "ld.local.v4.u32", "wwww:www",
         ".local .align 16 .b8 mine[64]; .reg .b64 %g; mov.u64 %g, mine; cvta.local.u64 %g, %g; "
         "cvta.to.local.u64 %g, %g; st.local.v4.u32 [%g+16], {%a, %b, %c, %a}; "
         "ld.local.v4.u32 {%d0, %d1, %d2, %d3}, [%g+16];")
-    add(w, "no_effect", "w:w",
+    forms.add(w, "no_effect", "w:w",
         "prefetch.global.L1 [%pa]; prefetch.global.L2 [%pa]; prefetch.L2 [%pa]; prefetchu.L1 [%pa]; "
         "prefetch.global.L2::evict_last [%pa]; applypriority.global.L2::evict_normal [%pa], 128; "
         "membar.cta; membar.gl; membar.sys; fence.acq_rel.gpu; fence.sc.sys; fence.acq_rel.cta; "
         "fence.proxy.alias; nanosleep.u32 1; createpolicy.fractional.L2::evict_first.b64 %q, 0.5; "
         "mov.b32 %d, %a;")
     for space in "shared", "global":
-        atomics(space, shared)
+        atomics(forms, space, shared)
 
 
-def atomics(space, shared):
+def atomics(forms: Forms, space: str, shared: str) -> None:
     w = "memory"
 
-    def put(op, t, operands=1, flags=""):
+    def put(op: str, t: str, operands: int = 1, flags: str = "") -> None:
         c = LETTER[t]
         size = SIZE.get(c, 4)
         plain = {2: "b16", 4: "b32", 8: "b64"}[size]
@@ -419,11 +433,11 @@ def atomics(space, shared):
             place, where = f"{shared} mad.lo.u32 %sa, %i, {size}, %sa;", "[%sa]"
         sources = "%b" if operands == 1 else "%b, %c"
         name = f"{flags + '.' if flags else ''}{space}.{op}.{t}"
-        add(w, f"atom.{name}", f"{c}{c}:{c * (1 + operands)}",
+        forms.add(w, f"atom.{name}", f"{c}{c}:{c * (1 + operands)}",
             f"{place} st.{space}.{plain} {where}, %a; atom.{name} %d0, {where}, {sources}; "
             f"ld.{space}.{plain} %d1, {where};")
         if operands == 1 and op != "exch" and "acq" not in flags:
-            add(w, f"red.{name}", f"{c}:{c}{c}",
+            forms.add(w, f"red.{name}", f"{c}:{c}{c}",
                 f"{place} st.{space}.{plain} {where}, %a; red.{name} {where}, %b; "
                 f"ld.{space}.{plain} %d, {where};")
 
@@ -440,51 +454,51 @@ def atomics(space, shared):
     put("add", "s32", 1, "acq_rel.sys")
     put("exch", "b32", 1, "acquire.cta")
     if space == "global":
-        add(w, "red.global.add.v2.f32", "ff:ff",
+        forms.add(w, "red.global.add.v2.f32", "ff:ff",
             "mad.wide.u32 %p, %i, 8, %po; add.u64 %p, %p, 8192; st.global.v2.f32 [%p], {%a, %b}; "
             "red.global.add.v2.f32 [%p], {%b, %a}; ld.global.v2.f32 {%d0, %d1}, [%p];")
-        add(w, "atom.global.v2.f32.add", "ffff:ff",
+        forms.add(w, "atom.global.v2.f32.add", "ffff:ff",
             "mad.wide.u32 %p, %i, 8, %po; add.u64 %p, %p, 8192; st.global.v2.f32 [%p], {%a, %b}; "
             "atom.global.v2.f32.add {%d0, %d1}, [%p], {%b, %a}; ld.global.v2.f32 {%d2, %d3}, [%p];")
 
 
 # ---------------------------------------------------------------- warps
-def warps():
+def warps(forms: Forms) -> None:
     w = "warp"
     for mode in "up", "down", "bfly", "idx":
         for bound in 0, 31, 0x1c1f, 0x181f, 0x1c03:
-            add(w, f"shfl.sync.{mode}.b32.{bound:x}", "wp:ws",
+            forms.add(w, f"shfl.sync.{mode}.b32.{bound:x}", "wp:ws",
                 f"shfl.sync.{mode}.b32 %d0|%d1, %a, %b, {bound}, 0xffffffff;")
     few = "setp.lt.s32 %x, %a, 0;"
     for mode in "all", "any", "uni":
-        add(w, f"vote.sync.{mode}.pred", "p:w", f"{few} vote.sync.{mode}.pred %d, %x, 0xffffffff;")
-        add(w, f"vote.sync.{mode}.pred.not", "p:s",
+        forms.add(w, f"vote.sync.{mode}.pred", "p:w", f"{few} vote.sync.{mode}.pred %d, %x, 0xffffffff;")
+        forms.add(w, f"vote.sync.{mode}.pred.not", "p:s",
             f"setp.ge.u32 %x, %a, 0; vote.sync.{mode}.pred %d, !%x, 0xffffffff;")
-    add(w, "vote.sync.ballot.b32", "w:w", f"{few} vote.sync.ballot.b32 %d, %x, 0xffffffff;")
+    forms.add(w, "vote.sync.ballot.b32", "w:w", f"{few} vote.sync.ballot.b32 %d, %x, 0xffffffff;")
     for op, types in ("add", "s32 u32"), ("min", "s32 u32"), ("max", "s32 u32"), ("and", "b32"), \
             ("or", "b32"), ("xor", "b32"):
         for t in types.split():
-            add(w, f"redux.sync.{op}.{t}", "w:w", f"redux.sync.{op}.{t} %d, %a, 0xffffffff;")
-    add(w, "match.any.sync.b32", "w:s", "and.b32 %a, %a, 3; match.any.sync.b32 %d, %a, 0xffffffff;")
-    add(w, "match.any.sync.b64", "w:d", "and.b64 %a, %a, 5; match.any.sync.b64 %d, %a, 0xffffffff;")
-    add(w, "match.all.sync.b32", "wp:s",
+            forms.add(w, f"redux.sync.{op}.{t}", "w:w", f"redux.sync.{op}.{t} %d, %a, 0xffffffff;")
+    forms.add(w, "match.any.sync.b32", "w:s", "and.b32 %a, %a, 3; match.any.sync.b32 %d, %a, 0xffffffff;")
+    forms.add(w, "match.any.sync.b64", "w:d", "and.b64 %a, %a, 5; match.any.sync.b64 %d, %a, 0xffffffff;")
+    forms.add(w, "match.all.sync.b32", "wp:s",
         ".reg .b32 %n; shr.u32 %n, %i, 5; setp.lt.u32 %x, %n, 2; @%x mov.b32 %a, 7; "
         "match.all.sync.b32 %d0|%d1, %a, 0xffffffff;")
-    add(w, "match.all.sync.b64", "wp:d",
+    forms.add(w, "match.all.sync.b64", "wp:d",
         ".reg .b32 %n; shr.u32 %n, %i, 5; setp.lt.u32 %x, %n, 2; @%x mov.b64 %a, 7; "
         "match.all.sync.b64 %d0|%d1, %a, 0xffffffff;")
-    add(w, "activemask.b32", "w:w", "activemask.b32 %d;")
-    add(w, "elect.sync", "wp:w", "elect.sync %d0|%d1, 0xffffffff;")
-    add(w, "redux.half", "w:w",
+    forms.add(w, "activemask.b32", "w:w", "activemask.b32 %d;")
+    forms.add(w, "elect.sync", "wp:w", "elect.sync %d0|%d1, 0xffffffff;")
+    forms.add(w, "redux.half", "w:w",
         ".reg .b32 %n; mov.u32 %n, %laneid; setp.lt.u32 %x, %n, 16; mov.b32 %d, %a; "
         "@%x redux.sync.add.s32 %d, %a, 0x0000ffff;")
     for name in "laneid", "lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge", \
             "tid.x", "ntid.x", "ctaid.x", "nctaid.x":
-        add(w, f"mov.{name}", "w:", f"mov.u32 %d, %{name};")
+        forms.add(w, f"mov.{name}", "w:", f"mov.u32 %d, %{name};")
 
 
 # ---------------------------------------------------------------- matrices
-def fragment(name, letter, n, first):
+def fragment(name: str, letter: str, n: int, first: int) -> tuple[str, str]:
     """Registers name0.. loaded from the pool of `letter`, shifted so that no two are alike."""
     kind = REGISTER.get(letter, "b32") if letter not in "tT" or name == "c" else "b32"  # tf32 is bits
     size = SIZE.get(letter, 4)
@@ -495,9 +509,11 @@ def fragment(name, letter, n, first):
     return "\n  ".join(text), "{" + ", ".join(f"%{name}{i}" for i in range(n)) + "}"
 
 
-def product(shape, types, letters, counts, more="", name="", tolerance="0"):
+def product(forms: Forms, shape: str, types: str, letters: str, counts: tuple[int, int, int], more: str = "",
+            name: str = "", tolerance: str = "0") -> None:
     """letters and counts of d, a, b."""
-    (d, a, b), (nd, na, nb) = letters, counts
+    d, a, b = tuple(letters)
+    nd, na, nb = counts
     parts = [".reg .b32 %n;"]
     names = []
     for operand, letter, n, first in ("a", a, na, 0), ("b", b, nb, 8), ("c", d, nd, 16):
@@ -508,52 +524,51 @@ def product(shape, types, letters, counts, more="", name="", tolerance="0"):
     opcode = f"mma.sync.aligned.{shape}.row.col{more}.{types}"
     parts.append(f"{opcode} {results}, {', '.join(names)};")
     outs = {"m": "x", "M": "x", "t": "f", "T": "f", "z": "F"}.get(d, d) * nd
-    forms.setdefault("matrix", []).append(
-        (name or opcode, f"{outs}:" + a + b + d, tolerance, "\n  ".join(parts)))
+    forms.add("matrix", name or opcode, f"{outs}:" + a + b + d, "\n  ".join(parts), tolerance)
 
 
-def matrices():
+def matrices(forms: Forms) -> None:
     for k, na, nb in (8, 2, 1), (16, 4, 2):
-        product(f"m16n8k{k}", "f32.f16.f16.f32", "tmm", (4, na, nb))
-        product(f"m16n8k{k}", "f16.f16.f16.f16", "mmm", (2, na, nb))
-        product(f"m16n8k{k}", "f32.bf16.bf16.f32", "tnn", (4, na, nb))
+        product(forms, f"m16n8k{k}", "f32.f16.f16.f32", "tmm", (4, na, nb))
+        product(forms, f"m16n8k{k}", "f16.f16.f16.f16", "mmm", (2, na, nb))
+        product(forms, f"m16n8k{k}", "f32.bf16.bf16.f32", "tnn", (4, na, nb))
     for k, na, nb in (4, 2, 1), (8, 4, 2):
-        product(f"m16n8k{k}", "f32.tf32.tf32.f32", "ttt", (4, na, nb))
-    product("m8n8k4", "f64.f64.f64.f64", "zzz", (2, 1, 1))
+        product(forms, f"m16n8k{k}", "f32.tf32.tf32.f32", "ttt", (4, na, nb))
+    product(forms, "m8n8k4", "f64.f64.f64.f64", "zzz", (2, 1, 1))
     for k, na, nb in (4, 2, 1), (8, 4, 2), (16, 8, 4):
-        product(f"m16n8k{k}", "f64.f64.f64.f64", "zzz", (4, na, nb))
+        product(forms, f"m16n8k{k}", "f64.f64.f64.f64", "zzz", (4, na, nb))
     for a, la in ("e4m3", "u"), ("e5m2", "v"):
         for b, lb in ("e4m3", "u"), ("e5m2", "v"):
-            product("m16n8k32", f"f32.{a}.{b}.f32", "t" + la + lb, (4, 4, 2))
-            product("m16n8k32", f"f16.{a}.{b}.f16", "m" + la + lb, (2, 4, 2))
-            product("m16n8k16", f"f32.{a}.{b}.f32", "t" + la + lb, (4, 2, 1))
-            product("m16n8k16", f"f16.{a}.{b}.f16", "m" + la + lb, (2, 2, 1))
+            product(forms, "m16n8k32", f"f32.{a}.{b}.f32", "t" + la + lb, (4, 4, 2))
+            product(forms, "m16n8k32", f"f16.{a}.{b}.f16", "m" + la + lb, (2, 4, 2))
+            product(forms, "m16n8k16", f"f32.{a}.{b}.f32", "t" + la + lb, (4, 2, 1))
+            product(forms, "m16n8k16", f"f16.{a}.{b}.f16", "m" + la + lb, (2, 2, 1))
     for a in "s8", "u8":
         for b in "s8", "u8":
             for more in "", ".satfinite":
-                product("m8n8k16", f"s32.{a}.{b}.s32", "www", (2, 1, 1), more)
-                product("m16n8k16", f"s32.{a}.{b}.s32", "www", (4, 2, 1), more)
-                product("m16n8k32", f"s32.{a}.{b}.s32", "www", (4, 4, 2), more)
+                product(forms, "m8n8k16", f"s32.{a}.{b}.s32", "www", (2, 1, 1), more)
+                product(forms, "m16n8k16", f"s32.{a}.{b}.s32", "www", (4, 2, 1), more)
+                product(forms, "m16n8k32", f"s32.{a}.{b}.s32", "www", (4, 4, 2), more)
     for a in "s4", "u4":
         for b in "s4", "u4":
             for more in "", ".satfinite":
-                product("m8n8k32", f"s32.{a}.{b}.s32", "www", (2, 1, 1), more)
-                product("m16n8k32", f"s32.{a}.{b}.s32", "www", (4, 2, 1), more)
-                product("m16n8k64", f"s32.{a}.{b}.s32", "www", (4, 4, 2), more)
+                product(forms, "m8n8k32", f"s32.{a}.{b}.s32", "www", (2, 1, 1), more)
+                product(forms, "m16n8k32", f"s32.{a}.{b}.s32", "www", (4, 2, 1), more)
+                product(forms, "m16n8k64", f"s32.{a}.{b}.s32", "www", (4, 4, 2), more)
     for op in "xor", "and":
-        product("m8n8k128", f"s32.b1.b1.s32.{op}.popc", "www", (2, 1, 1))
-        product("m16n8k128", f"s32.b1.b1.s32.{op}.popc", "www", (4, 2, 1))
-        product("m16n8k256", f"s32.b1.b1.s32.{op}.popc", "www", (4, 4, 2))
+        product(forms, "m8n8k128", f"s32.b1.b1.s32.{op}.popc", "www", (2, 1, 1))
+        product(forms, "m16n8k128", f"s32.b1.b1.s32.{op}.popc", "www", (4, 2, 1))
+        product(forms, "m16n8k256", f"s32.b1.b1.s32.{op}.popc", "www", (4, 4, 2))
     # Values that are not exact: how far the sums of 16 or 8 products may be from the hardware's.
-    product("m16n8k16", "f32.f16.f16.f32", "TMM", (4, 4, 2), name="mma.f16.rounded", tolerance="abs=4e-6")
-    product("m16n8k16", "f32.bf16.bf16.f32", "TNN", (4, 4, 2), name="mma.bf16.rounded", tolerance="abs=4e-6")
-    product("m16n8k8", "f32.tf32.tf32.f32", "TTT", (4, 4, 2), name="mma.tf32.rounded", tolerance="abs=4e-6")
-    product("m16n8k16", "f16.f16.f16.f16", "MMM", (2, 4, 2), name="mma.half.rounded", tolerance="abs=8e-3")
-    rows()
-    copies()
+    product(forms, "m16n8k16", "f32.f16.f16.f32", "TMM", (4, 4, 2), name="mma.f16.rounded", tolerance="abs=4e-6")
+    product(forms, "m16n8k16", "f32.bf16.bf16.f32", "TNN", (4, 4, 2), name="mma.bf16.rounded", tolerance="abs=4e-6")
+    product(forms, "m16n8k8", "f32.tf32.tf32.f32", "TTT", (4, 4, 2), name="mma.tf32.rounded", tolerance="abs=4e-6")
+    product(forms, "m16n8k16", "f16.f16.f16.f16", "MMM", (2, 4, 2), name="mma.half.rounded", tolerance="abs=8e-3")
+    rows(forms)
+    copies(forms)
 
 
-def rows():
+def rows(forms: Forms) -> None:
     w = "matrix"
     # A warp owns 512 bytes; the rows of a matrix are shuffled so that their addresses matter.
     shared = (".shared .align 128 .b8 sm[4096]; .reg .b32 %n, %row, %warp; shr.u32 %warp, %i, 5; "
@@ -564,16 +579,16 @@ def rows():
     for n in 1, 2, 4:
         for trans in "", ".trans":
             results = "{" + ", ".join(f"%d{i}" for i in range(n)) + "}" if n > 1 else "{%d}"
-            add(w, f"ldmatrix.sync.aligned.m8n8.x{n}{trans}.shared.b16", f"{'w' * n}:www",
+            forms.add(w, f"ldmatrix.sync.aligned.m8n8.x{n}{trans}.shared.b16", f"{'w' * n}:www",
                 f"{shared} {fill} ldmatrix.sync.aligned.m8n8.x{n}{trans}.shared.b16 {results}, [%row];")
             values = "{" + ", ".join(["%a", "%b", "%c", "%i"][:n]) + "}"
-            add(w, f"stmatrix.sync.aligned.m8n8.x{n}{trans}.shared.b16", "wwww:www",
+            forms.add(w, f"stmatrix.sync.aligned.m8n8.x{n}{trans}.shared.b16", "wwww:www",
                 f"{shared} {fill} stmatrix.sync.aligned.m8n8.x{n}{trans}.shared.b16 [%row], {values}; "
                 "bar.warp.sync 0xffffffff; ld.shared.v4.b32 {%d0, %d1, %d2, %d3}, [%row];")
-    add(w, "movmatrix.sync.aligned.m8n8.trans.b16", "w:w")
+    forms.add(w, "movmatrix.sync.aligned.m8n8.trans.b16", "w:w")
 
 
-def copies():
+def copies(forms: Forms) -> None:
     w = "matrix"
     shared = (".shared .align 128 .b8 sm[4096]; .reg .b32 %s; mov.u32 %s, sm; "
               "mad.lo.u32 %s, %i, 16, %s; st.shared.v4.b32 [%s], {%c, %c, %c, %c}; bar.sync 0; "
@@ -582,20 +597,20 @@ def copies():
     wait = "cp.async.commit_group; cp.async.wait_group 0;"
     load = "ld.shared.v4.b32 {%d0, %d1, %d2, %d3}, [%s];"
     for how, bytes_ in ("ca", 4), ("ca", 8), ("ca", 16), ("cg", 16):
-        add(w, f"cp.async.{how}.shared.global.{bytes_}", "wwww:www",
+        forms.add(w, f"cp.async.{how}.shared.global.{bytes_}", "wwww:www",
             f"{shared} cp.async.{how}.shared.global [%s], [%p], {bytes_}; {wait} {load}")
-        add(w, f"cp.async.{how}.shared.global.{bytes_}.zfill", "wwww:www",
+        forms.add(w, f"cp.async.{how}.shared.global.{bytes_}.zfill", "wwww:www",
             f"{shared} and.b32 %b, %b, {bytes_ - 1}; "
             f"cp.async.{how}.shared.global [%s], [%p], {bytes_}, %b; {wait} {load}")
-        add(w, f"cp.async.{how}.shared.global.{bytes_}.ignore", "wwww:www",
+        forms.add(w, f"cp.async.{how}.shared.global.{bytes_}.ignore", "wwww:www",
             f"{shared} setp.lt.s32 %x, %b, 0; "
             f"cp.async.{how}.shared.global [%s], [%p], {bytes_}, %x; cp.async.wait_all; {load}")
-    add(w, "cp.async.cg.shared.global.L2::128B.16", "wwww:www",
+    forms.add(w, "cp.async.cg.shared.global.L2::128B.16", "wwww:www",
         f"{shared} cp.async.cg.shared.global.L2::128B [%s], [%p], 16; {wait} {load}")
 
 
 # ---------------------------------------------------------------- writing
-def kernel(number, form):
+def kernel(number: int, form: Form) -> str:
     name, signature, tolerance, text = form
     outs, ins = signature.split(":")
     lines = [f"// form {name} | {signature} | {tolerance} | {' '.join(text.split())}",
@@ -623,25 +638,26 @@ def kernel(number, form):
     return "\n".join(lines)
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
+    forms = Forms()
     for make in integers, bits, floats, halves, conversions, comparisons, memory, warps, matrices:
-        make()
+        make(forms)
     number = 0
-    for file, rows_ in forms.items():
+    for file, rows_ in forms.files.items():
         text = "// SPDX-License-Identifier: Apache-2.0\n// Written by make_forms.py.\n"
         text += ".version 8.7\n.target sm_90a\n.address_size 64\n"
         for form in rows_:
             text += "\n" + kernel(number, form) + "\n"
             number += 1
         (HERE / f"{file}.ptx").write_text(text)
-    print(f"{number} forms in {len(forms)} files")
-    return check(arguments[1]) if arguments[:1] == ["--check"] else 0
+    print(f"{number} forms in {len(forms.files)} files")
+    return check(forms, arguments[1]) if arguments[:1] == ["--check"] else 0
 
 
-def check(ptxas):
+def check(forms: Forms, ptxas: str) -> int:
     """Assembles every kernel by itself and names those that the assembler refuses."""
     bad = 0
-    for file in forms:
+    for file in forms.files:
         parts = (HERE / f"{file}.ptx").read_text().split("\n// form ")
         with tempfile.TemporaryDirectory() as folder:
             whole = subprocess.run([ptxas, "-arch=sm_90a", "-O0", "-o", f"{folder}/a.cubin", HERE / f"{file}.ptx"],

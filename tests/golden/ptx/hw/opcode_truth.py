@@ -9,6 +9,8 @@ each operand, made here from a fixed seed, with the special values of each type 
 line of JSON (device, driver, `pools` and `forms`: name -> [offset, bytes] behind that line), then the bytes.
 Forms that the driver refuses or that fault are named in `refused`.
 """
+from __future__ import annotations
+
 import ctypes
 import json
 import math
@@ -16,6 +18,7 @@ import random
 import struct
 import sys
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 THREADS = 128
@@ -25,11 +28,11 @@ FORM = "// form "
 
 
 # ---------------------------------------------------------------- inputs
-def half(value):
+def half(value: float) -> int:
     return struct.unpack("<H", struct.pack("<e", value))[0]
 
 
-def bfloat(value):
+def bfloat(value: float) -> int:
     return struct.unpack("<I", struct.pack("<f", value))[0] >> 16
 
 
@@ -47,27 +50,27 @@ E4M3 = {0: 0x00, 1: 0x38, 2: 0x40, 3: 0x44, 4: 0x48, 5: 0x4A, 6: 0x4C, 7: 0x4E}
 E5M2 = {0: 0x00, 1: 0x3C, 2: 0x40, 3: 0x42, 4: 0x44, 5: 0x45, 6: 0x46, 7: 0x47}
 
 
-def as_bits(kind, value):
+def as_bits(kind: str, value: float) -> int:
     return int.from_bytes(struct.pack(kind, value), "little")
 
 
-def one_half(rng):
+def one_half(rng: random.Random) -> int:
     if rng.random() < 0.4:
         return rng.choice(HALVES)
     return half(rng.uniform(-1, 1) * 2.0 ** rng.randint(-16, 10)) if rng.random() < 0.7 else rng.getrandbits(16)
 
 
-def one_bfloat(rng):
+def one_bfloat(rng: random.Random) -> int:
     if rng.random() < 0.4:
         return rng.choice(BFLOATS)
     return bfloat(rng.uniform(-1, 1) * 2.0 ** rng.randint(-16, 10)) if rng.random() < 0.7 else rng.getrandbits(16)
 
 
-def small(rng, most=8):
+def small(rng: random.Random, most: int = 8) -> int:
     return rng.randint(-most, most)
 
 
-def packed_fp8(rng, table):
+def packed_fp8(rng: random.Random, table: dict[int, int]) -> int:
     out = 0
     for i in range(4):
         value = small(rng, 5 if table is E5M2 else 7)  # e5m2 has no 7 bits to spare beyond it
@@ -75,7 +78,7 @@ def packed_fp8(rng, table):
     return out
 
 
-def element(letter, rng):
+def element(letter: str, rng: random.Random) -> int:
     """One value of a pool, as an integer of the letter's size."""
     special = rng.random() < 0.35
     if letter == "h":
@@ -111,7 +114,7 @@ def element(letter, rng):
     return exact(letter, rng)
 
 
-def exact(letter, rng):
+def exact(letter: str, rng: random.Random) -> int:
     """Small integers, whose products and sums are exact in every order."""
     if letter == "m":
         return half(small(rng)) | half(small(rng)) << 16
@@ -124,7 +127,7 @@ def exact(letter, rng):
     return packed_fp8(rng, E4M3 if letter == "u" else E5M2)
 
 
-def make_pools():
+def make_pools() -> dict[str, bytes]:
     rng = random.Random(20)
     pools = {}
     for letter in "hwdsfFoHGxyqmntzuvMNT":
@@ -140,39 +143,39 @@ class Refused(Exception):
 
 
 class Gpu:
-    def __init__(self, ordinal):
+    def __init__(self, ordinal: int) -> None:
         self.cuda = ctypes.CDLL("libcuda.so.1")
         self.call("cuInit", 0)
         self.device = ctypes.c_int()
         self.call("cuDeviceGet", ctypes.byref(self.device), ordinal)
         self.start()
 
-    def call(self, name, *arguments):
+    def call(self, name: str, *arguments: Any) -> None:
         code = getattr(self.cuda, name)(*arguments)
         if code:
             raise Refused(f"{name}: error {code}")
 
-    def start(self):
+    def start(self) -> None:
         context = ctypes.c_void_p()
         self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), self.device)
         self.call("cuCtxSetCurrent", context)
-        self.memory = {}
+        self.memory: dict[str, ctypes.c_uint64] = {}
 
-    def restart(self):
+    def restart(self) -> None:
         self.cuda.cuDevicePrimaryCtxReset_v2(self.device)
         self.start()
 
-    def name(self):
+    def name(self) -> str:
         text = ctypes.create_string_buffer(256)
         self.call("cuDeviceGetName", text, 256, self.device)
         return text.value.decode()
 
-    def driver(self):
+    def driver(self) -> int:
         number = ctypes.c_int()
         self.call("cuDriverGetVersion", ctypes.byref(number))
         return number.value
 
-    def buffer(self, key, data):
+    def buffer(self, key: str, data: bytes) -> ctypes.c_uint64:
         if key not in self.memory:
             pointer = ctypes.c_uint64()
             self.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(len(data), 4096)))
@@ -180,25 +183,25 @@ class Gpu:
         self.call("cuMemcpyHtoD_v2", self.memory[key], data, ctypes.c_size_t(len(data)))
         return self.memory[key]
 
-    def load(self, text):
+    def load(self, text: str) -> ctypes.c_void_p:
         module = ctypes.c_void_p()
         self.call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(text.encode()))
         return module
 
-    def run(self, module, entry, pointers):
+    def run(self, module: ctypes.c_void_p, entry: str, pointers: list[ctypes.c_uint64]) -> None:
         function = ctypes.c_void_p()
         self.call("cuModuleGetFunction", ctypes.byref(function), module, entry.encode())
         slots = (ctypes.c_void_p * 4)(*[ctypes.cast(ctypes.pointer(p), ctypes.c_void_p) for p in pointers])
         self.call("cuLaunchKernel", function, 1, 1, 1, THREADS, 1, 1, 0, None, slots, None)
         self.call("cuCtxSynchronize")
 
-    def read(self, pointer, size):
+    def read(self, pointer: ctypes.c_uint64, size: int) -> bytes:
         data = ctypes.create_string_buffer(size)
         self.call("cuMemcpyDtoH_v2", data, pointer, ctypes.c_size_t(size))
         return data.raw
 
 
-def results(outs, data):
+def results(outs: str, data: bytes) -> bytes:
     """The recorded bytes of a form: result after result; predicates as one bit a thread."""
     kept = b""
     for k, letter in enumerate(outs):
@@ -211,10 +214,12 @@ def results(outs, data):
     return kept
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     gpu = Gpu(int(arguments[1]) if len(arguments) > 1 else 0)
-    pools, forms, refused, body = make_pools(), {}, {}, b""
-    index = {}
+    pools, body = make_pools(), b""
+    index: dict[str, list[int]] = {}
+    forms: dict[str, list[int]] = {}
+    refused: dict[str, str] = {}
     for key, data in pools.items():
         index[key] = [len(body), len(data)]
         body += data

@@ -8,6 +8,8 @@ Needs Python and the CUDA driver only. Each case is one copy by a kernel of tma.
 64 KiB and shared memory; `crc` is that of all shared memory (a load) or of the tensor. A copy that the GPU
 refuses as an illegal instruction ends the process, so the script runs itself again behind it.
 """
+from __future__ import annotations
+
 import ctypes
 import json
 import os
@@ -15,7 +17,9 @@ import struct
 import subprocess
 import sys
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 SHARED, TENSOR, RANKS = 32768, 1 << 16, 5
@@ -23,7 +27,7 @@ MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 AGAIN = 7
 
 
-def pattern(mask):
+def pattern(mask: int) -> bytes:
     out = []
     for i in range(0, TENSOR, 4):
         v = (i * 0x85EBCA6B + 777) & 0xFFFFFFFF
@@ -31,13 +35,13 @@ def pattern(mask):
     return struct.pack(f"<{len(out)}I", *out)
 
 
-def encode(cu, case, address):
+def encode(cu: ctypes.CDLL, case: dict[str, Any], address: int) -> tuple[Any, Any]:
     """The driver's 128 bytes; the space around them keeps them aligned."""
     rank = len(case["dims"])
     space = ctypes.create_string_buffer(256)
     at = (ctypes.addressof(space) + 127) // 128 * 128
 
-    def words(kind, values):
+    def words(kind: Any, values: Sequence[int]) -> Any:
         return (kind * RANKS)(*values, *[1] * (RANKS - len(values)))
     status = cu.cuTensorMapEncodeTiled(
         ctypes.c_void_p(at), case["type"], rank, ctypes.c_void_p(address), words(ctypes.c_uint64, case["dims"]),
@@ -47,10 +51,10 @@ def encode(cu, case, address):
     return space, (ctypes.c_char * 128).from_address(at)
 
 
-def run(first, out):
+def run(first: int, out: Path) -> None:
     cu = ctypes.CDLL("libcuda.so.1")
 
-    def ok(status):
+    def ok(status: int) -> None:
         assert status == 0, status
     device, context, module = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p()
     ok(cu.cuInit(0))
@@ -88,7 +92,7 @@ def run(first, out):
             os._exit(AGAIN)
 
 
-def main():
+def main() -> None:
     out = Path(sys.argv[1])
     if len(sys.argv) > 2:
         return run(int(sys.argv[2]), out)

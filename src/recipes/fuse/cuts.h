@@ -12,8 +12,8 @@
 // Example: mean(norm(a - b, axis 1) + m) -> keep the value that mean reads, one number per row
 #pragma once
 
+#include "recipes/fuse/fused.h"
 #include "recipes/graph/reductions.h"
-#include "recipes/nest/fused.h"
 
 namespace cutegen::recipes {
 

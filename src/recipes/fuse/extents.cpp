@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/nest/extents.h"
+#include "recipes/fuse/extents.h"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@
 // Example: x of [8, 6, 5] summed as [8, 30] -> "dim(x,0)", "dim(x,1)*dim(x,2)"
 #pragma once
 
-#include "recipes/nest/fused.h"
+#include "recipes/fuse/fused.h"
 
 namespace cutegen::recipes {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/nest/fused.h"
+#include "recipes/fuse/fused.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/nest/cuts.h"
+#include "recipes/fuse/cuts.h"
 
 #include <set>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/nest/fused.h"
+#include "recipes/fuse/fused.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,10 @@
 #include <set>
 
 #include "recipes/composites/composites.h"
+#include "recipes/fuse/builder.h"
+#include "recipes/fuse/cuts.h"
+#include "recipes/fuse/extents.h"
+#include "recipes/fuse/views.h"
 #include "recipes/graph/attention.h"
 #include "recipes/graph/gathers.h"
 #include "recipes/graph/names.h"
@@ -15,9 +19,6 @@
 #include "recipes/graph/products.h"
 #include "recipes/graph/reductions.h"
 #include "recipes/graph/reshape.h"
-#include "recipes/nest/builder.h"
-#include "recipes/nest/cuts.h"
-#include "recipes/nest/extents.h"
 #include "recipes/spatial/cut_windows.h"
 #include "recipes/spatial/line_pools.h"
 #include "recipes/spatial/resamples.h"

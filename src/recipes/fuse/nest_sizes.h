@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// NestSizes: the sizes of a graph's values as plan expressions, and kernel parameters with them.
+//
+// Contract: if a size is not known as an expression, extent_of() returns nothing, and the functions
+// that return a Result call NestWriter::cut_before() with the value that has the size.
+//
+// Example: auto rows = sizes.extent_of("x", 0);  // "dim(x,0)"
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "recipes/fuse/nest_writer.h"
+
+namespace cutegen::recipes {
+
+class NestSizes {
+ public:
+  explicit NestSizes(NestWriter& nest) : nest_(nest) {}
+
+  // The size of an axis of a tensor of the task or of a value in scratch, as a plan expression.
+  std::optional<std::string> extent_of(const std::string& name, size_t axis) const;
+  // The size of an axis of cutegen.shift's result: of its input, with what a padding or a
+  // repetition adds.
+  std::optional<std::string> shifted_extent(const Node& node, size_t axis) const;
+  // The expression with the sizes of a value's axes in place of "@0", "@1", ...
+  Result<std::string> with_sizes(const std::string& value, std::string expression);
+
+  // Adds a kernel parameter for a size such as "0 fc.weight" or "-1 x", which the plan computes.
+  Result<int> size(const std::string& text);
+  Result<int> size_of(const SizeArgument& size);
+  // Adds a kernel parameter for an expression in which "@" is the size of an axis of the nest.
+  int size_along(int axis, const std::string& expression);
+  // The name of the kernel parameter that gets the value of a plan expression.
+  std::string size_parameter(const std::string& expression);
+  // If an argument of the node is a list of sizes, sets the sizes of the nest's axes from the list.
+  void show_sizes(const Node& node, const View& view);
+
+ private:
+  NestWriter& nest_;
+};
+
+// The same size of another tensor.
+SizeArgument renamed(SizeArgument size, const std::string& tensor);
+
+}  // namespace cutegen::recipes
