@@ -59,14 +59,14 @@ std::string occupancy_text(const KernelProfile& k) {
     return fmt::format(
         "  occupancy  {} of the SM's warps, limited by {}: {:.0f} CTAs per SM, {:.0f} registers "
         "per thread, {:.0f} wave{}, the last {} full\n",
-        percent(at(c, "occupancy")), sanitize(k.limited_by, 40), at(c, "resident_ctas"),
+        percent(at(c, "occupancy")), to_string(k.limited_by), at(c, "resident_ctas"),
         at(c, "registers"), at(c, "waves"), at(c, "waves") == 1 ? "" : "s",
         percent(at(c, "last_wave")));
   if (at(c, "occupancy") <= 0) return {};
   return fmt::format(
       "  occupancy  {} of the SM's warps fit, limited by {}; {} were active; {:.0f} registers per "
       "thread, {:.2f} waves\n",
-      percent(at(c, "occupancy")), sanitize(k.limited_by, 40), percent(at(c, "occupancy_achieved")),
+      percent(at(c, "occupancy")), to_string(k.limited_by), percent(at(c, "occupancy_achieved")),
       at(c, "registers"), at(c, "waves"));
 }
 

@@ -132,8 +132,8 @@ std::string kernel_line(const KernelProfile& k) {
 
 std::string kernel_profile(const KernelProfile& k, int detail) {
   std::string out = kernel_line(k);
-  if (!k.limited_by.empty())
-    out += fmt::format("; occupancy limited by {}", one_line(k.limited_by, 60));
+  if (k.limited_by != CtaLimit::unknown)
+    out += fmt::format("; occupancy limited by {}", to_string(k.limited_by));
   out += "\n";
   if (!k.diagnosis.summary.empty())
     out += fmt::format("  = {} ({})\n", one_line(k.diagnosis.summary, 300),

@@ -84,7 +84,7 @@ State correct_state() {
   k.kernel = "scale";
   k.time_ns = 15000;
   k.bound_by = "latency";
-  k.limited_by = "grid";
+  k.limited_by = CtaLimit::grid;
   k.counters = {
       {"occupancy", 0.25},          {"warp_instructions", 184320}, {"registers", 24},
       {"limit_ctas.blocks", 32},    {"modelled_ns.dram", 4100},    {"dram_read_bytes", 8388608},

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/names.h"
+#include "gpu/cta_limit.h"
 
 namespace cutegen {
 
@@ -49,12 +50,6 @@ inline constexpr const char *dram = "dram", *l2 = "l2", *l1 = "l1", *shared = "s
                             *latency = "latency", *launch = "launch";
 }
 
-// Values of KernelProfile::limited_by, which names the resource that limits the CTAs per SM.
-namespace cta_limit {
-inline constexpr const char *registers = "registers", *shared_memory = "shared memory",
-                            *threads = "threads", *blocks = "blocks", *grid = "grid";
-}
-
 enum class Bound { unknown, memory, compute, balanced, latency };
 Names<Bound> enum_names(Bound);
 
@@ -76,7 +71,7 @@ struct KernelProfile {
   std::map<std::string, double> counters;  // "warp_instructions", "global_load_sectors", ...
   double sampled_share = 1;                // CTAs that the simulator ran / CTAs of the grid
   double sample_error = 0;
-  std::string limited_by;          // cta_limit::registers, ...
+  CtaLimit limited_by = CtaLimit::unknown;
   std::vector<LineProfile> lines;  // source lines, the costliest first
   std::vector<ProfileRemark> remarks;
   Diagnosis diagnosis;

@@ -105,7 +105,7 @@ void kernel_form(Fields& v, KernelProfile& k) {
   v("bound_by", k.bound_by, kText);
   v("sampled_share", k.sampled_share);
   v("sample_error", k.sample_error);
-  v("limited_by", k.limited_by, kText);
+  v("limited_by", k.limited_by, field::may_lack);
   v("counters", k.counters, kCounters);
   v.as("lines", k.lines, line_form, kList);
 }

@@ -85,7 +85,7 @@ TEST(Codec, FactsSettingsAndReportsRoundTrip) {
                             .bound_by = "dram",
                             .counters = {{"flops", 3}},
                             .sampled_share = 0.5});
-  report.kernels[0].sample_error = 0.25, report.kernels[0].limited_by = "grid";
+  report.kernels[0].sample_error = 0.25, report.kernels[0].limited_by = CtaLimit::grid;
   report.kernels[0].lines = {{.line = 12, .text = "", .counters = {{"issue_slots", 7}}}};
   report.traces.push_back({.kernel = "f", .ctas_total = 900, .ctas_run = 9});
   report.traces[0].kinds = 5, report.traces[0].kinds_missed = 2;

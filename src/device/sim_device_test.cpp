@@ -71,7 +71,7 @@ TEST_F(SimDeviceTest, LoadsRunsAndProfiles) {
   EXPECT_EQ(k.counters.at("global_load_sectors"), 500);
   EXPECT_EQ(k.sampled_share, 1);
   EXPECT_EQ(k.sample_error, 0);
-  EXPECT_EQ(k.limited_by, "grid");
+  EXPECT_EQ(k.limited_by, CtaLimit::grid);
   EXPECT_TRUE(k.lines.empty()) << "lines are profiled on request";
 }
 

@@ -151,7 +151,8 @@ KernelProfile sim_profile(const std::string& kernel, const ptx::LaunchReport& r,
   p.counters["registers"] = t.occupancy.registers;
   p.counters["waves"] = t.occupancy.waves;
   p.counters["last_wave"] = t.occupancy.tail;
-  for (const auto& [what, most] : t.occupancy.limits) p.counters["limit_ctas." + what] = most;
+  for (const auto& [resource, most] : t.occupancy.limits)
+    p.counters[std::string("limit_ctas.") + to_string(resource)] = most;
   p.counters["dram_read_bytes"] = t.dram_read_bytes;
   p.counters["dram_write_bytes"] = t.dram_write_bytes;
   p.counters["bytes_in_flight"] = t.bytes_in_flight;

@@ -108,7 +108,7 @@ TEST(Diagnose, TheRooflineAloneSaysWhatItDoesNotSee) {
 
 TEST(Diagnose, EachHabitOfTheHardwareHasItsRemark) {
   KernelProfile k = measured(20, 30);
-  k.limited_by = "registers";
+  k.limited_by = CtaLimit::registers;
   k.counters.insert({{"stall_pct.long_scoreboard", 40},
                      {"stall_pct.barrier", 30},
                      {"stall_pct.wait", 10},

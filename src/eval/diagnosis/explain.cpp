@@ -113,16 +113,16 @@ class Remarks {
                        k_.bound_by == gpu_unit::l2;
     if (occupancy <= 0 || occupancy >= 0.4 || !waits) return;
     std::string advice =
-        k_.limited_by == cta_limit::registers
+        k_.limited_by == CtaLimit::registers
             ? fmt::format("use fewer than {:.0f} registers per thread, or smaller blocks",
                           at(c_, "registers"))
-        : k_.limited_by == cta_limit::shared_memory ? "use smaller tiles or fewer stages"
-        : k_.limited_by == cta_limit::grid          ? "launch more CTAs: split the work further"
-        : k_.limited_by == cta_limit::blocks        ? "larger blocks"
-                                             : "use smaller blocks, so that more of them fit";
+        : k_.limited_by == CtaLimit::shared_memory ? "use smaller tiles or fewer stages"
+        : k_.limited_by == CtaLimit::grid          ? "launch more CTAs: split the work further"
+        : k_.limited_by == CtaLimit::blocks        ? "larger blocks"
+                                                   : "use smaller blocks, so that more of them fit";
     add("occupancy", 0,
         fmt::format("{:.0f}% of the SM's warps are in use, limited by {}: {}", 100 * occupancy,
-                    k_.limited_by, advice));
+                    to_string(k_.limited_by), advice));
   }
 
   void in_flight() {

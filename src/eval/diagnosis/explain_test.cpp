@@ -14,7 +14,7 @@ using CounterMap = std::map<std::string, double>;
 // A healthy kernel: coalesced, conflict-free, full warps, enough in flight.
 KernelProfile healthy() {
   KernelProfile k;
-  k.kernel = "f", k.bound_by = "dram", k.limited_by = "threads";
+  k.kernel = "f", k.bound_by = "dram", k.limited_by = CtaLimit::threads;
   k.counters = {{"issue_slots", 1000},
                 {"warp_instructions", 1000},
                 {"global_load_requests", 100},
@@ -101,13 +101,14 @@ TEST(Explain, DivergenceAndLocalMemory) {
 }
 
 TEST(Explain, OccupancyNamesItsLimiter) {
-  for (const char* limiter : {"registers", "shared memory", "grid", "blocks", "threads"}) {
+  for (const auto& [limiter, name] : enum_names(CtaLimit{})) {
+    if (limiter == CtaLimit::unknown) continue;
     KernelProfile k = healthy();
     k.counters["occupancy"] = 0.125, k.counters["registers"] = 168, k.limited_by = limiter;
     explain(k, kExpSource);
     EXPECT_THAT(remark(k, "occupancy"), HasSubstr(std::string("12% of the SM's warps are in use, "
                                                               "limited by ") +
-                                                  limiter + ": "));
+                                                  name + ": "));
   }
   KernelProfile busy = healthy();
   busy.counters["occupancy"] = 0.125, busy.bound_by = "tensor";

@@ -103,7 +103,8 @@ class MeasuredRemarks {
 
   void occupancy() {
     const double fits = at("occupancy"), achieved = at("occupancy_achieved");
-    const std::string by = k_.limited_by.empty() ? "" : ", limited by " + k_.limited_by;
+    const std::string resource = to_string(k_.limited_by);
+    const std::string by = resource.empty() ? "" : ", limited by " + resource;
     if (fits > 0 && fits < kLowOccupancy && k_.diagnosis.bound != Bound::compute)
       add("occupancy", fmt::format("{:.0f}% of the SM's warps fit{}: use smaller blocks, smaller "
                                    "tiles or fewer registers",

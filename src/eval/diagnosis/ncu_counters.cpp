@@ -141,12 +141,13 @@ void add_stalls(const toolchain::NcuKernel& kernel, KernelProfile& out) {
 }
 
 // The resource that permits the fewest CTAs on an SM.
-std::string limiter_of(const KernelProfile& k) {
-  std::string out;
+CtaLimit limiter_of(const KernelProfile& k) {
+  CtaLimit out = CtaLimit::unknown;
   double least = 0;
-  for (const auto& [name, value] : k.counters) {
-    if (!name.starts_with("limit_ctas.") || (!out.empty() && value >= least)) continue;
-    least = value, out = name.substr(std::string("limit_ctas.").size());
+  for (const auto& [resource, name] : enum_names(CtaLimit{})) {
+    const auto limit = k.counters.find(std::string("limit_ctas.") + name);
+    if (limit == k.counters.end() || (out != CtaLimit::unknown && limit->second >= least)) continue;
+    least = limit->second, out = resource;
   }
   return out;
 }

@@ -18,18 +18,19 @@
 #include <map>
 #include <string>
 
+#include "gpu/cta_limit.h"
 #include "gpu/spec.h"
 #include "ptx/machine/machine.h"
 
 namespace cutegen::ptx {
 
 struct Occupancy {
-  double resident_ctas = 0;    // per SM
-  double share = 0;            // resident warps / warps that an SM can hold
-  std::string limited_by;      // "registers", "shared memory", "threads", "blocks", "grid"
-  double waves = 0, tail = 0;  // `tail` is the share of the last wave that is filled
-  double registers = 0;        // estimated registers per thread, rounded up as on a GPU
-  std::map<std::string, double> limits;  // CTAs per SM that each resource allows
+  double resident_ctas = 0;  // per SM
+  double share = 0;          // resident warps / warps that an SM can hold
+  CtaLimit limited_by = CtaLimit::unknown;
+  double waves = 0, tail = 0;         // `tail` is the share of the last wave that is filled
+  double registers = 0;               // estimated registers per thread, rounded up as on a GPU
+  std::map<CtaLimit, double> limits;  // CTAs per SM that each resource allows
 };
 
 struct ModelledTime {

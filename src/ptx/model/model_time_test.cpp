@@ -62,10 +62,10 @@ TEST(ModelTime, TellsTheBytesOfEachWayAndWhatEachResourceAllows) {
   EXPECT_EQ(t.dram_read_bytes, double(bytes));
   EXPECT_EQ(t.dram_write_bytes, double(bytes) / 2);
   const auto& limits = t.occupancy.limits;
-  EXPECT_EQ(limits.at("blocks"), 32);
-  EXPECT_EQ(limits.at("threads"), 8);
-  EXPECT_EQ(limits.at("shared memory"), 5);
-  EXPECT_GE(limits.at("registers"), 5);
+  EXPECT_EQ(limits.at(CtaLimit::blocks), 32);
+  EXPECT_EQ(limits.at(CtaLimit::threads), 8);
+  EXPECT_EQ(limits.at(CtaLimit::shared_memory), 5);
+  EXPECT_GE(limits.at(CtaLimit::registers), 5);
   EXPECT_EQ(t.occupancy.resident_ctas, 5);
 }
 
@@ -240,25 +240,25 @@ TEST(Occupancy, NamesWhatLimitsIt) {
   // 64 warps of 32 registers fit: 8 CTAs of 256 threads.
   Occupancy o = of(entry(26), config(132 * 8));
   EXPECT_EQ(o.resident_ctas, 8);
-  EXPECT_EQ(o.limited_by, "threads");
+  EXPECT_EQ(o.limited_by, CtaLimit::threads);
   EXPECT_EQ(o.share, 1);
   EXPECT_EQ(o.waves, 1);
   EXPECT_EQ(o.tail, 1);
   // 128 registers: 65536 / (128 * 256) = 2 CTAs.
   o = of(entry(122), config(132 * 8));
   EXPECT_EQ(o.resident_ctas, 2);
-  EXPECT_EQ(o.limited_by, "registers");
+  EXPECT_EQ(o.limited_by, CtaLimit::registers);
   EXPECT_EQ(o.share, 0.25);
   EXPECT_EQ(o.waves, 4);
   // 100 KiB and 1 KiB reserved: 228 / 101 = 2 CTAs.
   o = of(entry(26), config(132 * 8, 256, 100 * 1024));
   EXPECT_EQ(o.resident_ctas, 2);
-  EXPECT_EQ(o.limited_by, "shared memory");
+  EXPECT_EQ(o.limited_by, CtaLimit::shared_memory);
   o = of(entry(16), config(132 * 64, 32));
   EXPECT_EQ(o.resident_ctas, 32);
-  EXPECT_EQ(o.limited_by, "blocks");
+  EXPECT_EQ(o.limited_by, CtaLimit::blocks);
   o = of(entry(26), config(66));
-  EXPECT_EQ(o.limited_by, "grid");
+  EXPECT_EQ(o.limited_by, CtaLimit::grid);
   EXPECT_EQ(o.share, 0.125);
   o = of(entry(26), config(132 * 8 + 132));
   EXPECT_EQ(o.waves, 2);

@@ -24,21 +24,21 @@ Occupancy occupancy_of(const GpuSpec& gpu, const Entry& entry, const LaunchConfi
   const double of_warp = std::ceil(o.registers * 32 / kRegisterGrain) * kRegisterGrain;
   const double shared = double(entry.static_shared_bytes + config.shared_bytes);
   const double reserved = std::ceil(shared / kSharedGrain) * kSharedGrain + kSharedGrain;
-  const std::pair<const char*, double> limits[] = {
-      {"blocks", gpu.max_blocks_per_sm},
-      {"threads", std::floor(gpu.max_threads_per_sm / (warps_of_cta * 32))},
-      {"registers", std::floor(gpu.registers_per_sm / (of_warp * warps_of_cta))},
-      {"shared memory", std::floor(double(gpu.shared_bytes_per_sm) / reserved)}};
+  const std::pair<CtaLimit, double> limits[] = {
+      {CtaLimit::blocks, gpu.max_blocks_per_sm},
+      {CtaLimit::threads, std::floor(gpu.max_threads_per_sm / (warps_of_cta * 32))},
+      {CtaLimit::registers, std::floor(gpu.registers_per_sm / (of_warp * warps_of_cta))},
+      {CtaLimit::shared_memory, std::floor(double(gpu.shared_bytes_per_sm) / reserved)}};
   o.resident_ctas = gpu.max_blocks_per_sm + 1;
-  for (const auto& [name, most] : limits) {
-    o.limits[name] = most;
-    if (most < o.resident_ctas) o.resident_ctas = most, o.limited_by = name;
+  for (const auto& [resource, most] : limits) {
+    o.limits[resource] = most;
+    if (most < o.resident_ctas) o.resident_ctas = most, o.limited_by = resource;
   }
   o.resident_ctas = std::max(1.0, o.resident_ctas);
   const double waves = ctas / (o.resident_ctas * gpu.sms);
   o.waves = std::ceil(waves);
   o.tail = waves - (o.waves - 1);
-  if (waves < 1) o.limited_by = "grid";
+  if (waves < 1) o.limited_by = CtaLimit::grid;
   const double warps = std::min(o.resident_ctas, std::ceil(ctas / gpu.sms)) * warps_of_cta;
   o.share = std::min(1.0, warps / (gpu.max_threads_per_sm / 32.0));
   return o;
