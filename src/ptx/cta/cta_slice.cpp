@@ -44,6 +44,22 @@ void each_write(const Program& p, size_t pc, F f) {
   for (uint32_t i = range.writes; i < range.end; ++i) f(p.effects[i]);
 }
 
+// is_known: whether the slice computes the predicate, and no loop changes it.
+template <class F>
+void find_guards(const Program& p, std::vector<StorePlace>& stores, F is_known) {
+  std::vector<size_t> pcs, conditions;
+  for (const StorePlace& s : stores) pcs.push_back(s.pc);
+  for (size_t pc = 0; pc < p.code.size(); ++pc) {
+    const Inst& in = p.code[pc];
+    if ((in.op == Op::branch || in.op == Op::exit) && is_known(in.guard)) conditions.push_back(pc);
+  }
+  std::vector<std::vector<Guard>> found = guards_of(p, pcs, conditions);
+  for (size_t i = 0; i < stores.size(); ++i) {
+    std::erase_if(found[i], [&](const Guard& g) { return !is_known(g.slot); });
+    stores[i].guards = std::move(found[i]);
+  }
+}
+
 }  // namespace
 
 uint8_t dependence(Special which) {
@@ -66,6 +82,10 @@ CtaSlice::CtaSlice(const Program& program, Of of) : p_(program) {
     find_factors();
   } else {
     find_stores();
+    find_guards(p_, stores, [this](int32_t predicate) {
+      auto at = known_.find(predicate);
+      return at != known_.end() && !(at->second.depends & kByLoop);
+    });
   }
   keep_needed();
 }
@@ -205,7 +225,10 @@ void CtaSlice::keep_needed() {
   for (const Decision& d : decisions)
     for (int32_t slot : {d.slot, d.other, d.guard})
       if (slot >= 0) work.push_back(slot);
-  for (const StorePlace& store : stores) work.push_back(p_.code[store.pc].a);
+  for (const StorePlace& store : stores) {
+    work.push_back(p_.code[store.pc].a);
+    for (const Guard& g : store.guards) work.push_back(g.slot);
+  }
   while (!work.empty()) {
     const int32_t slot = work.back();
     work.pop_back();

@@ -24,6 +24,7 @@
 
 #include "ptx/cta/job.h"
 #include "ptx/cta/registers.h"
+#include "ptx/model/store_guards.h"
 
 namespace cutegen::ptx {
 
@@ -54,10 +55,12 @@ struct Counter {
   uint8_t depends = kByLoop;
 };
 
-// A store to global memory whose address the slice computes.
+// A store to global memory whose address the slice computes. A thread executes the store only if
+// all `guards` hold; there may be other conditions, too.
 struct StorePlace {
   size_t pc = 0;
   uint8_t depends = 0;
+  std::vector<Guard> guards;
 };
 
 class CtaSlice {

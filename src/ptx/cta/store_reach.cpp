@@ -16,6 +16,7 @@ constexpr int64_t kGroups = 4096;           // evaluated groups of 32 CTAs with 
 constexpr int64_t kLeastGroups = 1024;      // 64 pairs of CTA and thread for each part of a buffer
 constexpr int64_t kMostSteps = 20'000'000;  // evaluated instructions, about 10 ns each
 constexpr int64_t kMostKinds = 64;          // of CTAs that are looked at separately
+constexpr int64_t kMostGuardSteps = 100'000'000;  // to evaluate the guards of all threads
 
 class Finder {
  public:
@@ -43,6 +44,27 @@ class Finder {
     }
     return true;
   }
+  // Looks at all threads of all CTAs, and counts a store only if its guards hold. Stops as soon as
+  // all parts are found. Returns false if this takes too many steps.
+  bool look_at_guarded(int64_t count) {
+    const auto& b = job_.config.block;
+    const int64_t threads = b[0] * b[1] * b[2], groups = (count + kLanes - 1) / kLanes;
+    const int64_t most = values_.steps() + kMostGuardSteps;
+    for (auto& [buffer, parts] : found_) parts.reset();
+    guarded_ = true;
+    for (int64_t group = 0; group < groups && !found_all(); ++group) {
+      SliceValues::Ctas ctas;  // far apart, so that a few groups reach most parts
+      for (int64_t lane = 0; lane < kLanes; ++lane)
+        ctas[size_t(lane)] = std::min(group + lane * groups, count - 1);
+      for (int64_t thread = 0; thread < threads; ++thread) look(ctas, thread);
+      if (values_.steps() > most) return false;
+    }
+    return true;
+  }
+  bool has_guards() const {
+    return std::any_of(slice_.stores.begin(), slice_.stores.end(),
+                       [](const StorePlace& s) { return !s.guards.empty(); });
+  }
   bool found_all() const {
     return std::all_of(found_.begin(), found_.end(), [](const auto& f) { return f.second.all(); });
   }
@@ -59,8 +81,21 @@ class Finder {
       const Inst& in = job_.program.code[store.pc];
       uint64_t at[SliceValues::kLanes];
       std::memcpy(at, values_.registers() + in.a, sizeof at);
-      for (uint64_t address : at) reach(address + uint64_t(in.imm), uint64_t(in.size) * in.vec);
+      const uint32_t ctas_that_store = guarded_ ? where_guards_hold(store) : ~0u;
+      for (size_t lane = 0; lane < SliceValues::kLanes; ++lane)
+        if (ctas_that_store >> lane & 1)
+          reach(at[lane] + uint64_t(in.imm), uint64_t(in.size) * in.vec);
     }
+  }
+  // A bit for each of the 32 CTAs.
+  uint32_t where_guards_hold(const StorePlace& store) const {
+    uint32_t out = ~0u;
+    for (const Guard& g : store.guards) {
+      uint32_t yes = 0;
+      std::memcpy(&yes, values_.registers() + g.slot, sizeof yes);
+      out &= g.holds ? yes : ~yes;
+    }
+    return out;
   }
   void reach(uint64_t address, uint64_t bytes) {
     if (!last_ || !last_->holds(address)) last_ = job_.memory.find(address);
@@ -77,6 +112,7 @@ class Finder {
   const CtaSlice& slice_;
   SliceValues values_;
   const Buffer* last_ = nullptr;
+  bool guarded_ = false;
   std::map<size_t, StoreReach::Parts> found_;
 };
 
@@ -106,8 +142,9 @@ StoreReach StoreReach::find(const Job& job, const CtaKinds& kinds, const Ran& ra
   if (!knows_all(job.program, slice, ran.elsewhere)) return out;
   Finder finder(job, slice, ran.buffers);
   const auto& g = job.config.grid;
+  const int64_t ctas = g[0] * g[1] * g[2];
   std::mt19937_64 random(seed);
-  if (!finder.look_at(g[0] * g[1] * g[2], [](int64_t cta) { return cta; }, random)) return out;
+  if (!finder.look_at(ctas, [](int64_t cta) { return cta; }, random)) return out;
   if (!finder.found_all()) {
     // A few CTAs may write a part that all other CTAs leave out.
     if (kinds.count() > kMostKinds) return out;
@@ -116,6 +153,7 @@ StoreReach StoreReach::find(const Job& job, const CtaKinds& kinds, const Ran& ra
               int64_t(of_kind.size()), [&](int64_t i) { return of_kind[size_t(i)]; }, random))
         return out;
   }
+  if (finder.found_all() && finder.has_guards() && !finder.look_at_guarded(ctas)) return out;
   out.known_ = true;
   out.buffers_ = std::move(finder.found());
   return out;

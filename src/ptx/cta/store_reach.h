@@ -6,9 +6,12 @@
 // of all global stores for many pairs of CTA and thread: for all pairs of a small grid, otherwise
 // for a random sample that misses a part with a probability below 1e-9 if the CTAs store equally
 // much. If parts seem unreached, find() looks at the CTAs of each kind separately, because a few
-// CTAs may write a part alone. The guards of stores count as true, so find() may report too many
-// parts as reached. known() is false if the address of a store depends on memory, on another thread
-// or on a loop, or if the launch also writes by other instructions than stores.
+// CTAs may write a part alone. If all parts seem reached, but some stores have guards that depend
+// only on indices and parameters, find() evaluates the guards, too. It then looks at every thread
+// of every CTA before it reports a part as unreached, unless this takes too long. Other guards
+// count as true, so find() may report too many parts as reached. known() is false if the address of
+// a store depends on memory, on another thread or on a loop, or if the launch also writes by other
+// instructions than stores.
 //
 // Example: StoreReach reach = StoreReach::find(job, kinds, ran, seed);
 //          if (reach.known()) for (const auto& [buffer, parts] : reach.buffers()) { ... }

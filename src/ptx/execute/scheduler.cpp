@@ -401,6 +401,8 @@ LaunchReport run_grid(Job& job, const Grid& grid, const RunOptions& options) {
   }
   report.host_time = Clock::now() - start;
   report_counts(job.program, shared.once, shared.sampled, weight, options, report);
+  for (size_t i = 0; i < report.traffic.size(); ++i)
+    report.traffic[i].stored_once = job.memory.buffers[i].stored.count();
   if (job.chain && job.chain->cta_instructions() > 0) {
     const double longer =
         double(report.counters.max_cta_instructions) / double(job.chain->cta_instructions());

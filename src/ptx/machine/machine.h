@@ -206,6 +206,9 @@ struct BufferTraffic {
   // first such part begins, as a share of the buffer.
   bool reach_known = false;
   double unreached = 0, unreached_from = 0;
+  // Only of a read-write input after a sampled launch: the bytes that the CTAs of this and earlier
+  // sampled launches have stored, each counted once. Not scaled to the grid.
+  uint64_t stored_once = 0;
 };
 
 struct LaunchReport {
