@@ -136,7 +136,8 @@ struct LaunchTrace {
   // this or an earlier launch, each counted once. Not scaled to the grid.
   std::map<std::string, double> stored_once;
   // Only of a sampled launch, and only of buffers for which the simulator knows it: the share of
-  // the buffer to which no block stores, and where the first such part begins, as a share.
+  // the buffer to which no block stores, and where the first such part begins, as a share (1:
+  // unknown).
   std::map<std::string, double> unreached, unreached_from;
   // Instructions that at least one lane executed, in program order.
   std::vector<TracedInst> executed;

@@ -268,10 +268,11 @@ class Checking {
       if (share == 0) continue;
       auto count = element_count(run_.official.tensors.at(info->name));
       const double first = only->unreached_from.at(info->name) * (count ? double(*count) : 0);
+      const bool unknown = only->unreached_from.at(info->name) == 1;
       return rung_failed(
-          fmt::format("at the official shape no block of {} writes {:.3g}% of {}, from about "
-                      "element {:.0f} on",
-                      only->kernel, 100 * share, info->name, first),
+          fmt::format("at the official shape no block of {} writes {:.3g}% of {}{}", only->kernel,
+                      100 * share, info->name,
+                      unknown ? "" : fmt::format(", from about element {:.0f} on", first)),
           "The simulator computed the addresses of the stores for blocks and threads of the whole "
           "grid. Does an index overflow, perhaps a 32-bit one, or does a condition skip stores?");
     }

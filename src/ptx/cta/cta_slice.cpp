@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "ptx/model/store_paths.h"
+
 namespace cutegen::ptx {
 namespace {
 
@@ -44,20 +46,14 @@ void each_write(const Program& p, size_t pc, F f) {
   for (uint32_t i = range.writes; i < range.end; ++i) f(p.effects[i]);
 }
 
-// is_known: whether the slice computes the predicate, and no loop changes it.
 template <class F>
-void find_guards(const Program& p, std::vector<StorePlace>& stores, F is_known) {
-  std::vector<size_t> pcs, conditions;
-  for (const StorePlace& s : stores) pcs.push_back(s.pc);
-  for (size_t pc = 0; pc < p.code.size(); ++pc) {
-    const Inst& in = p.code[pc];
-    if ((in.op == Op::branch || in.op == Op::exit) && is_known(in.guard)) conditions.push_back(pc);
-  }
-  std::vector<std::vector<Guard>> found = guards_of(p, pcs, conditions);
-  for (size_t i = 0; i < stores.size(); ++i) {
-    std::erase_if(found[i], [&](const Guard& g) { return !is_known(g.slot); });
-    stores[i].guards = std::move(found[i]);
-  }
+std::vector<int32_t> conditions_of(const Program& p, F is_known) {
+  std::vector<int32_t> out;
+  for (const Inst& in : p.code)
+    if ((in.op == Op::branch || in.op == Op::exit || in.op == Op::store) && is_known(in.guard) &&
+        out.size() < StorePaths::kMostPredicates && std::ranges::find(out, in.guard) == out.end())
+      out.push_back(in.guard);
+  return out;
 }
 
 }  // namespace
@@ -82,7 +78,7 @@ CtaSlice::CtaSlice(const Program& program, Of of) : p_(program) {
     find_factors();
   } else {
     find_stores();
-    find_guards(p_, stores, [this](int32_t predicate) {
+    conditions = conditions_of(p_, [this](int32_t predicate) {
       auto at = known_.find(predicate);
       return at != known_.end() && !(at->second.depends & kByLoop);
     });
@@ -225,10 +221,8 @@ void CtaSlice::keep_needed() {
   for (const Decision& d : decisions)
     for (int32_t slot : {d.slot, d.other, d.guard})
       if (slot >= 0) work.push_back(slot);
-  for (const StorePlace& store : stores) {
-    work.push_back(p_.code[store.pc].a);
-    for (const Guard& g : store.guards) work.push_back(g.slot);
-  }
+  for (const StorePlace& store : stores) work.push_back(p_.code[store.pc].a);
+  work.insert(work.end(), conditions.begin(), conditions.end());
   while (!work.empty()) {
     const int32_t slot = work.back();
     work.pop_back();

@@ -24,7 +24,6 @@
 
 #include "ptx/cta/job.h"
 #include "ptx/cta/registers.h"
-#include "ptx/model/store_guards.h"
 
 namespace cutegen::ptx {
 
@@ -55,12 +54,10 @@ struct Counter {
   uint8_t depends = kByLoop;
 };
 
-// A store to global memory whose address the slice computes. A thread executes the store only if
-// all `guards` hold; there may be other conditions, too.
+// A store to global memory whose address the slice computes.
 struct StorePlace {
   size_t pc = 0;
   uint8_t depends = 0;
-  std::vector<Guard> guards;
 };
 
 class CtaSlice {
@@ -73,7 +70,9 @@ class CtaSlice {
   std::vector<size_t> once, by_cta, by_thread, by_loop;
   std::vector<Counter> counters;
   std::vector<Decision> decisions;
-  std::vector<StorePlace> stores;   // only with Of::stores
+  std::vector<StorePlace> stores;  // only with Of::stores
+  // Only with Of::stores: predicates that decide which stores a thread executes (StorePaths).
+  std::vector<int32_t> conditions;
   bool depends_on_threads = false;  // whether some decision depends on the thread index
 
  private:

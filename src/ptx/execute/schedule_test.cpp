@@ -467,6 +467,46 @@ TEST_F(GuardedReach, OneThreadOfEachCtaMayWriteItsElements) {
   EXPECT_EQ(t.unreached, 0);
 }
 
+TEST_F(GuardedReach, APathAroundTheConditionIsClosed) {
+  // If the grid is large, the second branch decides. Otherwise, all threads store.
+  const BufferTraffic t = reach(
+      "mov.u32 %r6, %nctaid.x; setp.lt.u32 %p1, %r6, 1000; @%p1 bra DO;\n"
+      "setp.ge.u32 %p2, %r5, 80000; @%p2 bra SKIP; DO: st.global.u32 [%rd4], %r0; SKIP:\n");
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_NEAR(t.unreached, 0.5, 0.01);
+}
+
+TEST_F(GuardedReach, AGuardSkipsAFewElements) {
+  const BufferTraffic t =
+      reach("setp.ge.u32 %p1, %r5, 159900; @%p1 bra SKIP; st.global.u32 [%rd4], %r0; SKIP:\n");
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_DOUBLE_EQ(t.unreached, 100.0 / kThreads);
+  EXPECT_EQ(t.unreached_from, 1);  // the missing bytes fill no part
+}
+
+TEST_F(GuardedReach, OneThreadOfEachCtaSkipsTheStore) {
+  const BufferTraffic t =
+      reach("setp.eq.u32 %p1, %r0, 7; @%p1 bra SKIP; st.global.u32 [%rd4], %r0; SKIP:\n");
+  EXPECT_DOUBLE_EQ(t.unreached, 1.0 / 32);
+}
+
+TEST_F(GuardedReach, AnotherStoreMayWriteWhatAGuardSkips) {
+  const BufferTraffic t = reach(
+      "setp.eq.u32 %p1, %r0, 7; @%p1 bra OTHER; st.global.u32 [%rd4], %r0; bra DONE;\n"
+      "OTHER: st.global.u32 [%rd4], %r1; DONE:\n");
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_EQ(t.unreached, 0);
+}
+
+TEST_F(GuardedReach, CtasMayStoreDifferentNumbersOfElements) {
+  // The first CTA stores for the second one, too.
+  const BufferTraffic t = reach(
+      "setp.eq.u32 %p1, %r9, 1; @%p1 ret; st.global.u32 [%rd4], %r0;\n"
+      "setp.ne.u32 %p2, %r9, 0; @%p2 ret; st.global.u32 [%rd4+128], %r0;\n");
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_EQ(t.unreached, 0);
+}
+
 TEST_F(Reach, ASmallBufferIsReachedWhole) {
   // The threads of each CTA write the same 64 bytes: an element has eight of the 512 parts.
   elements = 16;
