@@ -18,8 +18,8 @@ constexpr int64_t kGroups = 4096;           // evaluated groups of 32 CTAs with 
 constexpr int64_t kLeastGroups = 1024;      // 64 pairs of CTA and thread for each part of a buffer
 constexpr int64_t kMostSteps = 20'000'000;  // evaluated instructions, about 10 ns each
 constexpr int64_t kMostKinds = 64;          // of CTAs that are looked at separately
-constexpr int64_t kMostGuardSteps = 100'000'000;  // to evaluate the conditions of all threads
-constexpr int64_t kMostCounted = 1 << 20;         // CTAs whose stored bytes are counted
+constexpr int64_t kMostGuardSteps = 12'000'000;  // to evaluate the conditions of all threads
+constexpr int64_t kMostCounted = 1 << 20;        // CTAs whose stored bytes are counted
 
 std::vector<size_t> pcs_of(const std::vector<StorePlace>& stores) {
   std::vector<size_t> out;
