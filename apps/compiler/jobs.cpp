@@ -47,9 +47,32 @@ struct Job {
   pid_t pid;
   UniqueFd pidfd;
   wire::Channel reply;
-  Clock::time_point deadline;
+  std::chrono::milliseconds limit{0};  // of processor time
+  Clock::time_point began = Clock::now();
+  Clock::time_point deadline = began + limit;
   bool timed_out = false;
 };
+
+// The processor time that a child has used.
+std::chrono::nanoseconds used_by(pid_t pid) {
+  clockid_t clock{};
+  timespec at{};
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &at) != 0) return {};
+  return std::chrono::seconds(at.tv_sec) + std::chrono::nanoseconds(at.tv_nsec);
+}
+
+// Whether a job has used up its limit. If the machine is busy and the job has used less processor
+// time than its limit, moves the deadline.
+bool is_late(Job& job) {
+  const auto now = Clock::now();
+  if (job.timed_out || now < job.deadline) return false;
+  const auto left = job.limit - used_by(job.pid);
+  if (left <= std::chrono::nanoseconds(0) || now >= job.began + wire::kMostWait * job.limit)
+    return true;
+  job.deadline = std::min(now + std::chrono::ceil<Clock::duration>(left),
+                          job.began + wire::kMostWait * job.limit);
+  return false;
+}
 
 Context short_while() {
   return Context().with_timeout(std::chrono::seconds(10));
@@ -117,7 +140,8 @@ void report_death(Job& job, const siginfo_t& info) {
   sandbox::ExitStatus status{
       .exited = exited, .code = exited ? info.si_status : 0, .signal = exited ? 0 : info.si_status};
   // Sending fails if the client is gone; then nobody needs the report.
-  const wire::CompileDied death{.died = status.text(), .timed_out = job.timed_out};
+  const bool used_up = !exited && info.si_status == SIGXCPU;
+  const wire::CompileDied death{.died = status.text(), .timed_out = job.timed_out || used_up};
   (void)job.reply.send(short_while(), to_json(death));
 }
 
@@ -153,7 +177,7 @@ bool wait_for_events(wire::Channel& control, bool ready, std::vector<Job>& jobs)
   }
   ::poll(polled.data(), polled.size(), next_timeout(jobs));
   for (size_t i = 0; i < jobs.size(); ++i) {
-    bool late = Clock::now() >= jobs[i].deadline && !jobs[i].timed_out;
+    const bool late = is_late(jobs[i]);
     bool abandoned = polled[2 + 2 * i].revents & (POLLHUP | POLLERR);
     jobs[i].timed_out = jobs[i].timed_out || late;
     if (late || abandoned) stop_job(jobs[i]);
@@ -212,11 +236,10 @@ bool hand_over(wire::Frame frame, Spares& spares, std::vector<Job>& jobs) {
   bool sent = spare.channel.send(short_while(), frame.body, {&reply, 1}).has_value();
   auto request = read_request(std::move(frame));
   if (!request) return false;
-  auto deadline = Clock::now() + std::chrono::milliseconds(request->call.timeout_ms);
   jobs.push_back({.pid = spare.pid,
                   .pidfd = std::move(spare.pidfd),
                   .reply = std::move(request->reply),
-                  .deadline = deadline});
+                  .limit = std::chrono::milliseconds(request->call.timeout_ms)});
   if (!sent) stop_job(jobs.back());  // the spare is dying; the loop reports that as the job's death
   return true;
 }
@@ -227,7 +250,6 @@ bool fork_job(wire::Channel& control, wire::Frame frame, std::vector<Job>& jobs,
               std::optional<Request>& own) {
   auto request = read_request(std::move(frame));
   if (!request) return false;
-  auto deadline = Clock::now() + std::chrono::milliseconds(request->call.timeout_ms);
   std::fflush(nullptr);
   pid_t pid = ::fork();
   if (pid == 0) {
@@ -244,7 +266,7 @@ bool fork_job(wire::Channel& control, wire::Frame frame, std::vector<Job>& jobs,
   jobs.push_back({.pid = pid,
                   .pidfd = UniqueFd(int(pidfd)),
                   .reply = std::move(request->reply),
-                  .deadline = deadline});
+                  .limit = std::chrono::milliseconds(request->call.timeout_ms)});
   return true;
 }
 

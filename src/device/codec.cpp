@@ -243,6 +243,7 @@ void fields(Fields& v, LaunchTrace& t) {
   v("atomics", t.atomics);
   v("stored_sectors", t.stored_sectors, kCounters);
   v("stored_bytes", t.stored_bytes, kCounters);
+  v("stored_once", t.stored_once, kCounters);
   v("unreached", t.unreached, kCounters);
   v("unreached_from", t.unreached_from, kCounters);
   v("index", index, kList);

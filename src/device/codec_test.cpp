@@ -91,6 +91,7 @@ TEST(Codec, FactsSettingsAndReportsRoundTrip) {
   report.traces[0].kinds = 5, report.traces[0].kinds_missed = 2;
   report.traces[0].kinds_known = false;
   report.traces[0].stored_error = 0.125, report.traces[0].stored_bytes["out"] = 96;
+  report.traces[0].stored_once["out"] = 48;
   report.traces[0].unreached["out"] = 0.5, report.traces[0].unreached_from["out"] = 0.25;
   EXPECT_EQ(to_json(*read_json<device::RunReport>(to_json(report))), to_json(report));
 }

@@ -132,8 +132,12 @@ struct LaunchTrace {
   bool atomics = false;           // on global memory
   std::map<std::string, double> stored_sectors;  // stored sectors of 32 bytes, by buffer
   std::map<std::string, double> stored_bytes;    // by buffer
+  // Of each mutated tensor, after a sampled launch: the bytes that the CTAs of the sample stored in
+  // this or an earlier launch, each counted once. Not scaled to the grid.
+  std::map<std::string, double> stored_once;
   // Only of a sampled launch, and only of buffers for which the simulator knows it: the share of
-  // the buffer to which no block stores, and where the first such part begins, as a share.
+  // the buffer to which no block stores, and where the first such part begins, as a share (1:
+  // unknown).
   std::map<std::string, double> unreached, unreached_from;
   // Instructions that at least one lane executed, in program order.
   std::vector<TracedInst> executed;

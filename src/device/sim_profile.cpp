@@ -119,6 +119,8 @@ LaunchTrace sim_trace(const Launch& step, const ptx::LaunchReport& r) {
       t.stored_bytes[b.buffer] = double(b.store_bytes);
     }
   for (const ptx::BufferTraffic& b : r.traffic)
+    if (b.stored_once > 0) t.stored_once[b.buffer] = double(b.stored_once);
+  for (const ptx::BufferTraffic& b : r.traffic)
     if (b.reach_known)
       t.unreached[b.buffer] = b.unreached, t.unreached_from[b.buffer] = b.unreached_from;
   constexpr size_t kMostTraced = 60'000;  // below the limit of the codec

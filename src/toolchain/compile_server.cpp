@@ -111,7 +111,8 @@ Result<ServerReply> ask_server(const Context& ctx, wire::Channel& channel, std::
     CG_CHECK(channel.send(ctx, to_json(call), {&reply_end, 1}));
   }
   pair.second.close();
-  CG_TRY(auto frame, pair.first.receive(ctx.with_timeout(limits.timeout + kReplyGrace)));
+  CG_TRY(auto frame,
+         pair.first.receive(ctx.with_timeout(wire::kMostWait * limits.timeout + kReplyGrace)));
   if (auto e = frame.body.find("error"); e != frame.body.end())
     return fail(wire::error_from_json(*e));
   return read_reply(frame.body, grade);

@@ -264,6 +264,21 @@ TEST_F(ToolchainTest, TimeAndMemoryAreLimitedAndTheNextCandidateIsFine) {
   EXPECT_TRUE(compile(*small, std::string(kScale) + "// after\n").ok);
 }
 
+TEST_F(ToolchainTest, TheTimeOfABusyMachineDoesNotCount) {
+  auto own = open({.compile_timeout = seconds(1), .use_cache = false});
+  ASSERT_TRUE(compile(*own, kScale).ok);
+  std::thread busy([] {  // no compiler process runs for longer than the limit
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const std::vector<pid_t> stopped = servers();
+    for (pid_t pid : stopped) ::kill(pid, SIGSTOP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    for (pid_t pid : stopped) ::kill(pid, SIGCONT);
+  });
+  const CompileResult r = compile(*own, std::string(kScale) + "// on a busy machine\n");
+  busy.join();
+  EXPECT_TRUE(r.ok) << r.digest;
+}
+
 TEST_F(ToolchainTest, ParenthesesWithoutEndAreAnError) {
   CompileResult r = compile("int x = " + std::string(100'000, '(') + "1;\n");
   EXPECT_FALSE(r.ok);

@@ -39,10 +39,13 @@ struct CompilerReady {
   std::vector<std::string> headers;  // of the prefix
 };
 
+// `timeout_ms` limits the processor time of the compile. On a busy machine, the same work takes
+// longer, so the compile server waits up to kMostWait times as long.
 struct CompileCall {
   std::string source;
   int64_t memory_bytes = 0, timeout_ms = 0;
 };
+inline constexpr int kMostWait = 5;
 
 struct CompileReply {
   bool ok = false;

@@ -23,7 +23,8 @@ constexpr double kLeastArithmetic = 0.125;
 constexpr double kLeastStored = 0.9;  // of the outputs' bytes
 constexpr double kAllStored = 0.995;  // of an output's bytes, if all blocks store equally much
 constexpr double kChangesWhole = 0.999;
-constexpr int64_t kEnough = 256;  // fewest correct elements of a comparison that counts
+constexpr double kLeastChanged = 0.95;  // of the stored elements of such a tensor
+constexpr int64_t kEnough = 256;        // fewest correct elements of a comparison that counts
 
 struct Compared {
   int64_t written = 0, wrong = 0;
@@ -124,6 +125,37 @@ Compared compare(const ExcerptMemory::Output& o, const ExcerptMemory& memory, bo
   return out;
 }
 
+// Whether the tensor is a mutated tensor, and the module changes all its elements.
+bool changes_whole(const ExcerptMemory::Output& o) {
+  if (o.initial.empty() || o.expected->truth.empty()) return false;
+  std::vector<std::byte> after(o.initial.size());
+  from_double(o.place.dtype, o.expected->truth, after);
+  const size_t element = size_of(o.place.dtype), count = after.size() / element;
+  size_t changed = 0;
+  for (size_t i = 0; i < count; ++i)
+    changed +=
+        std::memcmp(after.data() + i * element, o.initial.data() + i * element, element) != 0;
+  return double(changed) >= kChangesWhole * double(count);
+}
+
+// The sampled blocks may store the old values of elements that the module changes. The comparison
+// does not see such elements. `changed`: the number of elements that have changed.
+std::optional<RungEnd> stores_old_values(const ExcerptMemory::Output& o,
+                                         const device::RunReport& report, int64_t changed) {
+  const std::string& name = o.expected->spec.name;
+  double stored = 0;
+  for (const device::LaunchTrace& t : report.traces)
+    if (auto at = t.stored_once.find(name); at != t.stored_once.end())
+      stored = std::max(stored, at->second / double(size_of(o.place.dtype)));
+  if (stored < kEnough || double(changed) >= kLeastChanged * stored || !changes_whole(o))
+    return std::nullopt;
+  return rung_failed(
+      fmt::format("at the official shape the blocks that ran change {} of the {:.0f} elements of "
+                  "{} that they write",
+                  changed, stored, name),
+      "The module changes all elements. Does a condition keep the old values?");
+}
+
 class Checking {
  public:
   explicit Checking(const CheckedRun& run) : run_(run) {}
@@ -182,18 +214,8 @@ class Checking {
   std::vector<const TensorInfo*> written_whole() const {
     std::vector<const TensorInfo*> out = run_.task.with_role(TensorRole::output);
     if (!run_.memory.has_values()) return out;
-    for (const ExcerptMemory::Output& o : run_.memory.outputs()) {
-      if (o.initial.empty() || o.expected->truth.empty()) continue;
-      std::vector<std::byte> after(o.initial.size());
-      from_double(o.place.dtype, o.expected->truth, after);
-      const size_t element = size_of(o.place.dtype), count = after.size() / element;
-      size_t changed = 0;
-      for (size_t i = 0; i < count; ++i)
-        changed +=
-            std::memcmp(after.data() + i * element, o.initial.data() + i * element, element) != 0;
-      if (double(changed) >= kChangesWhole * double(count))
-        out.push_back(run_.task.find(o.expected->spec.name));
-    }
+    for (const ExcerptMemory::Output& o : run_.memory.outputs())
+      if (changes_whole(o)) out.push_back(run_.task.find(o.expected->spec.name));
     return out;
   }
 
@@ -246,12 +268,13 @@ class Checking {
       if (share == 0) continue;
       auto count = element_count(run_.official.tensors.at(info->name));
       const double first = only->unreached_from.at(info->name) * (count ? double(*count) : 0);
+      const bool unknown = only->unreached_from.at(info->name) == 1;
       return rung_failed(
-          fmt::format("at the official shape no block of {} writes {:.3g}% of {}, from about "
-                      "element {:.0f} on",
-                      only->kernel, 100 * share, info->name, first),
+          fmt::format("at the official shape no block of {} writes {:.3g}% of {}{}", only->kernel,
+                      100 * share, info->name,
+                      unknown ? "" : fmt::format(", from about element {:.0f} on", first)),
           "The simulator computed the addresses of the stores for blocks and threads of the whole "
-          "grid. Does an index overflow, perhaps a 32-bit one?");
+          "grid. Does an index overflow, perhaps a 32-bit one, or does a condition skip stores?");
     }
     return std::nullopt;
   }
@@ -270,6 +293,10 @@ class Checking {
         continue;
       }
       const Compared found = compare(o, run_.memory, !flow.complete);
+      if (auto end = stores_old_values(o, run_.report, found.written); end && flow.complete) {
+        out_.end = std::move(*end);
+        return;
+      }
       if (found.wrong > 0 && flow.complete) mismatches.push_back(*found.first);
       if (found.whole && flow.complete) mismatches.push_back(*found.whole), out_.by_sample = true;
       if ((found.wrong > 0 || found.whole) && !flow.complete)

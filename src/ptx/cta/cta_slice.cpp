@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "ptx/model/store_paths.h"
+
 namespace cutegen::ptx {
 namespace {
 
@@ -44,6 +46,16 @@ void each_write(const Program& p, size_t pc, F f) {
   for (uint32_t i = range.writes; i < range.end; ++i) f(p.effects[i]);
 }
 
+template <class F>
+std::vector<int32_t> conditions_of(const Program& p, F is_known) {
+  std::vector<int32_t> out;
+  for (const Inst& in : p.code)
+    if ((in.op == Op::branch || in.op == Op::exit || in.op == Op::store) && is_known(in.guard) &&
+        out.size() < StorePaths::kMostPredicates && std::ranges::find(out, in.guard) == out.end())
+      out.push_back(in.guard);
+  return out;
+}
+
 }  // namespace
 
 uint8_t dependence(Special which) {
@@ -66,6 +78,10 @@ CtaSlice::CtaSlice(const Program& program, Of of) : p_(program) {
     find_factors();
   } else {
     find_stores();
+    conditions = conditions_of(p_, [this](int32_t predicate) {
+      auto at = known_.find(predicate);
+      return at != known_.end() && !(at->second.depends & kByLoop);
+    });
   }
   keep_needed();
 }
@@ -206,6 +222,7 @@ void CtaSlice::keep_needed() {
     for (int32_t slot : {d.slot, d.other, d.guard})
       if (slot >= 0) work.push_back(slot);
   for (const StorePlace& store : stores) work.push_back(p_.code[store.pc].a);
+  work.insert(work.end(), conditions.begin(), conditions.end());
   while (!work.empty()) {
     const int32_t slot = work.back();
     work.pop_back();

@@ -70,7 +70,9 @@ class CtaSlice {
   std::vector<size_t> once, by_cta, by_thread, by_loop;
   std::vector<Counter> counters;
   std::vector<Decision> decisions;
-  std::vector<StorePlace> stores;   // only with Of::stores
+  std::vector<StorePlace> stores;  // only with Of::stores
+  // Only with Of::stores: predicates that decide which stores a thread executes (StorePaths).
+  std::vector<int32_t> conditions;
   bool depends_on_threads = false;  // whether some decision depends on the thread index
 
  private:

@@ -6,9 +6,14 @@
 // of all global stores for many pairs of CTA and thread: for all pairs of a small grid, otherwise
 // for a random sample that misses a part with a probability below 1e-9 if the CTAs store equally
 // much. If parts seem unreached, find() looks at the CTAs of each kind separately, because a few
-// CTAs may write a part alone. The guards of stores count as true, so find() may report too many
-// parts as reached. known() is false if the address of a store depends on memory, on another thread
-// or on a loop, or if the launch also writes by other instructions than stores.
+// CTAs may write a part alone. If all parts seem reached, but some branches, exits or stores have
+// predicates that depend only on indices and parameters, find() evaluates them, too (StorePaths).
+// It then looks at every thread of every CTA before it reports a part as unreached, unless this
+// takes too long. If all parts are reached, but a few CTAs of each kind suggest that the stores
+// have fewer bytes than the buffer, find() counts the bytes of all stores: some bytes are unreached
+// if this count is smaller than the buffer. Other predicates may have both values, so find() may
+// report too many parts as reached. known() is false if the address of a store depends on memory,
+// on another thread or on a loop, or if the launch also writes by other instructions than stores.
 //
 // Example: StoreReach reach = StoreReach::find(job, kinds, ran, seed);
 //          if (reach.known()) for (const auto& [buffer, parts] : reach.buffers()) { ... }
@@ -27,6 +32,10 @@ class StoreReach {
  public:
   static constexpr size_t kBins = 512;
   using Parts = std::bitset<kBins>;
+  struct Reached {
+    Parts parts;
+    uint64_t bytes = UINT64_MAX;  // no more bytes than these are stored; UINT64_MAX: unknown
+  };
   // What the CTAs of the sample did.
   struct Ran {
     std::set<size_t> buffers;    // written, by index in the memory's state
@@ -36,11 +45,11 @@ class StoreReach {
   static StoreReach find(const Job& job, const CtaKinds& kinds, const Ran& ran, uint64_t seed);
 
   bool known() const { return known_; }
-  const std::map<size_t, Parts>& buffers() const { return buffers_; }
+  const std::map<size_t, Reached>& buffers() const { return buffers_; }
 
  private:
   bool known_ = false;
-  std::map<size_t, Parts> buffers_;
+  std::map<size_t, Reached> buffers_;
 };
 
 }  // namespace cutegen::ptx

@@ -203,6 +203,7 @@ Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& mo
   const bool together = config.cooperative || (program->waits && options.resident_ctas > 0 &&
                                                grid.total <= options.resident_ctas);
   grid.sampled = options.sample_ctas > 0 && options.sample_ctas < grid.total && !together;
+  if (grid.sampled && options.every_kind) memory.state().watch_stores();
   grid.cooperative = config.cooperative, grid.resident = options.resident_ctas;
   if (config.cooperative) {
     CG_CHECK(check_cooperative(job, grid.total, options.resident_ctas));

@@ -296,6 +296,13 @@ TEST_F(Kinds, TheOddCtaCountsOnce) {
   EXPECT_EQ(r.counters.global_store_requests, uint64_t(kGrid) + 2);
 }
 
+TEST_F(Kinds, EachByteThatTheSampleStoresCountsOnce) {
+  const LaunchReport r = sampled(kStoreR1);  // the threads store twice
+  ASSERT_EQ(r.traffic.size(), 1u);
+  EXPECT_EQ(r.traffic[0].stored_once, uint64_t(r.ctas_run) * 32 * sizeof(out[0]));
+  EXPECT_EQ(r.traffic[0].store_bytes, 2 * uint64_t(kGrid) * 32 * sizeof(out[0]));
+}
+
 TEST_F(Kinds, ValuesFromMemoryDecideNothing) {
   auto r = sampled(
       "ld.global.u32 %r6, [%rd0]; add.u32 %r6, %r6, %r9; setp.eq.u32 %p1, %r6, 3210;\n"
@@ -371,6 +378,131 @@ TEST_F(Reach, AFewCtasMayWriteAPartAlone) {
   const BufferTraffic t = reach(
       "mad.lo.u32 %r4, %r9, %ntid.x, %r0; mul.lo.u32 %r6, %r4, 313; shr.u32 %r7, %r4, 1;\n"
       "setp.lt.u32 %p1, %r9, 16; selp.b32 %r5, %r6, %r7, %p1;");
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_EQ(t.unreached, 0);
+}
+
+// Threads may skip the store to out[%r5], whose index is the thread's index in the grid.
+class GuardedReach : public Kinds {
+ protected:
+  static constexpr int64_t kThreads = kGrid * 32;
+  BufferTraffic reach(const std::string& body) {
+    auto r =
+        run("mad.lo.u32 %r5, %r9, %ntid.x, %r0; mul.wide.u32 %rd3, %r5, 4;\n"
+            "add.s64 %rd4, %rd0, %rd3;\n" +
+                body,
+            kGrid, 32);
+    EXPECT_EQ(r.traffic.size(), 1u);
+    return r.traffic.empty() ? BufferTraffic() : r.traffic[0];
+  }
+};
+
+TEST_F(GuardedReach, ABranchSkipsTheStoreInHalfOfTheGrid) {
+  const BufferTraffic t =
+      reach("setp.ge.u32 %p1, %r5, 80000; @%p1 bra SKIP; st.global.u32 [%rd4], %r0; SKIP:\n");
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_NEAR(t.unreached, 0.5, 0.01);
+  EXPECT_NEAR(t.unreached_from, 0.5, 0.01);
+}
+
+TEST_F(GuardedReach, ABranchLeadsToTheStore) {
+  const BufferTraffic t = reach(
+      "setp.lt.u32 %p1, %r5, 80000; @%p1 bra DO; bra SKIP; DO: st.global.u32 [%rd4], %r0;\n"
+      "st.global.u32 [%rd4], %r0; SKIP:\n");  // the second store makes up for the missing bytes
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_NEAR(t.unreached, 0.5, 0.01);
+}
+
+TEST_F(GuardedReach, AThreadEndsBeforeTheStore) {
+  EXPECT_NEAR(
+      reach("setp.ge.u32 %p1, %r5, 40000; @%p1 ret; st.global.u32 [%rd4], %r0;\n").unreached, 0.75,
+      0.01);
+}
+
+TEST_F(GuardedReach, TheStoreHasAPredicate) {
+  EXPECT_NEAR(reach("setp.ge.u32 %p1, %r5, 80000; @!%p1 st.global.u32 [%rd4], %r0;\n").unreached,
+              0.5, 0.01);
+}
+
+TEST_F(GuardedReach, AllGuardsMustHold) {
+  EXPECT_NEAR(reach("setp.ge.u32 %p1, %r5, 80000; @%p1 ret; setp.lt.u32 %p2, %r5, 40000;\n"
+                    "@%p2 st.global.u32 [%rd4], %r0;\n")
+                  .unreached,
+              0.75, 0.01);
+}
+
+TEST_F(GuardedReach, AnotherPathToTheStoreCounts) {
+  const BufferTraffic t = reach(
+      "setp.ge.u32 %p1, %r5, 80000; @%p1 bra OTHER; DO: st.global.u32 [%rd4], %r0; bra SKIP;\n"
+      "OTHER: mov.u32 %r1, 7; bra DO; SKIP:\n");
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_EQ(t.unreached, 0);
+}
+
+TEST_F(GuardedReach, AGuardFromMemoryCountsAsTrue) {
+  const BufferTraffic t = reach(
+      "ld.global.u32 %r6, [%rd0]; add.u32 %r6, %r6, %r5; setp.ge.u32 %p1, %r6, 80000;\n"
+      "@%p1 bra SKIP; st.global.u32 [%rd4], %r0; SKIP:\n");
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_EQ(t.unreached, 0);
+}
+
+TEST_F(GuardedReach, AGuardThatALoopChangesCountsAsTrue) {
+  // Each thread stores in the second of two rounds.
+  const BufferTraffic t = reach(
+      "mov.u32 %r8, 0; NEXT: setp.ne.u32 %p1, %r8, 1; @%p1 bra SKIP; st.global.u32 [%rd4], %r0;\n"
+      "SKIP: add.u32 %r8, %r8, 1; setp.lt.u32 %p2, %r8, 2; @%p2 bra NEXT;\n");
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_EQ(t.unreached, 0);
+}
+
+TEST_F(GuardedReach, OneThreadOfEachCtaMayWriteItsElements) {
+  // The first thread of every 64th CTA stores one element.
+  elements = kGrid / 64 + 1;
+  const BufferTraffic t = reach(
+      "shr.u32 %r6, %r9, 6; mul.wide.u32 %rd5, %r6, 4; add.s64 %rd6, %rd0, %rd5;\n"
+      "and.b32 %r7, %r9, 63; setp.ne.u32 %p1, %r7, 0; @%p1 ret; setp.ne.u32 %p2, %r0, 0;\n"
+      "@%p2 ret; st.global.u32 [%rd6], %r0;\n");
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_EQ(t.unreached, 0);
+}
+
+TEST_F(GuardedReach, APathAroundTheConditionIsClosed) {
+  // If the grid is large, the second branch decides. Otherwise, all threads store.
+  const BufferTraffic t = reach(
+      "mov.u32 %r6, %nctaid.x; setp.lt.u32 %p1, %r6, 1000; @%p1 bra DO;\n"
+      "setp.ge.u32 %p2, %r5, 80000; @%p2 bra SKIP; DO: st.global.u32 [%rd4], %r0; SKIP:\n");
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_NEAR(t.unreached, 0.5, 0.01);
+}
+
+TEST_F(GuardedReach, AGuardSkipsAFewElements) {
+  const BufferTraffic t =
+      reach("setp.ge.u32 %p1, %r5, 159900; @%p1 bra SKIP; st.global.u32 [%rd4], %r0; SKIP:\n");
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_DOUBLE_EQ(t.unreached, 100.0 / kThreads);
+  EXPECT_EQ(t.unreached_from, 1);  // the missing bytes fill no part
+}
+
+TEST_F(GuardedReach, OneThreadOfEachCtaSkipsTheStore) {
+  const BufferTraffic t =
+      reach("setp.eq.u32 %p1, %r0, 7; @%p1 bra SKIP; st.global.u32 [%rd4], %r0; SKIP:\n");
+  EXPECT_DOUBLE_EQ(t.unreached, 1.0 / 32);
+}
+
+TEST_F(GuardedReach, AnotherStoreMayWriteWhatAGuardSkips) {
+  const BufferTraffic t = reach(
+      "setp.eq.u32 %p1, %r0, 7; @%p1 bra OTHER; st.global.u32 [%rd4], %r0; bra DONE;\n"
+      "OTHER: st.global.u32 [%rd4], %r1; DONE:\n");
+  EXPECT_TRUE(t.reach_known);
+  EXPECT_EQ(t.unreached, 0);
+}
+
+TEST_F(GuardedReach, CtasMayStoreDifferentNumbersOfElements) {
+  // The first CTA stores for the second one, too.
+  const BufferTraffic t = reach(
+      "setp.eq.u32 %p1, %r9, 1; @%p1 ret; st.global.u32 [%rd4], %r0;\n"
+      "setp.ne.u32 %p2, %r9, 0; @%p2 ret; st.global.u32 [%rd4+128], %r0;\n");
   EXPECT_TRUE(t.reach_known);
   EXPECT_EQ(t.unreached, 0);
 }

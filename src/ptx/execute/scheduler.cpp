@@ -331,10 +331,13 @@ void find_unreached(Shared& shared, const CtaKinds& kinds) {
   const StoreReach reach =
       StoreReach::find(shared.job, kinds, writes_of(shared), shared.options.sample_seed);
   if (!reach.known()) return;
-  for (const auto& [buffer, parts] : reach.buffers()) {
+  for (const auto& [buffer, reached] : reach.buffers()) {
     BufferTraffic& traffic = report.traffic[buffer];
+    const StoreReach::Parts& parts = reached.parts;
     traffic.reach_known = true;
     traffic.unreached = double(parts.size() - parts.count()) / double(parts.size());
+    if (parts.all() && reached.bytes < traffic.bytes)
+      traffic.unreached = double(traffic.bytes - reached.bytes) / double(traffic.bytes);
     size_t first = 0;
     while (first < parts.size() && parts[first]) ++first;
     traffic.unreached_from = double(first) / double(parts.size());
@@ -401,6 +404,8 @@ LaunchReport run_grid(Job& job, const Grid& grid, const RunOptions& options) {
   }
   report.host_time = Clock::now() - start;
   report_counts(job.program, shared.once, shared.sampled, weight, options, report);
+  for (size_t i = 0; i < report.traffic.size(); ++i)
+    report.traffic[i].stored_once = job.memory.buffers[i].stored.count();
   if (job.chain && job.chain->cta_instructions() > 0) {
     const double longer =
         double(report.counters.max_cta_instructions) / double(job.chain->cta_instructions());

@@ -55,6 +55,11 @@ const Buffer* Memory::State::find(uint64_t address) const {
   return it->holds(address) ? &*it : nullptr;
 }
 
+void Memory::State::watch_stores() {
+  for (Buffer& b : buffers)
+    if (b.access == Access::read_write && b.content == Content::given) b.stored.watch(b.size);
+}
+
 const Buffer* Memory::State::nearest(uint64_t address) const {
   const Buffer* best = nullptr;
   uint64_t least = ~uint64_t{0};

@@ -14,6 +14,7 @@
 
 #include "ptx/machine/machine.h"
 #include "ptx/state/shadow.h"
+#include "ptx/state/stored_bytes.h"
 
 namespace cutegen::ptx {
 
@@ -23,6 +24,7 @@ struct Buffer {
   std::byte* data = nullptr;
   Access access = Access::read_write;
   Content content = Content::given;
+  StoredBytes stored = {};  // watched in sampled launches, if the buffer is a read-write input
   bool holds(uint64_t address) const { return address - base < size; }
 };
 
@@ -48,6 +50,8 @@ struct Memory::State {
   uint64_t place(const std::string& name, std::span<std::byte> storage, Access access,
                  Content content = Content::given);
   const Buffer* find(uint64_t address) const;
+  // Starts to count the stored bytes of each read-write input.
+  void watch_stores();
   // Returns the buffer nearest to an invalid address, or nullptr if there are no buffers.
   const Buffer* nearest(uint64_t address) const;
 };

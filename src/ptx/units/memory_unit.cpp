@@ -52,6 +52,12 @@ void move_by(uint64_t window, WarpAccess& a, uint64_t* at) {
   a.sum.low -= window, a.sum.high -= window;
 }
 
+void note_stored(const WarpAccess& a, const Buffer& b) {
+  if (a.sum.contiguous) return b.stored.add(a.sum.low - b.base, a.sum.high + a.bytes() - a.sum.low);
+  for (uint32_t m = a.mask; m; m &= m - 1)
+    b.stored.add(a.at[std::countr_zero(m)] - b.base, a.bytes());
+}
+
 }  // namespace
 
 bool MemoryUnit::access(Warp& w, const Inst& in, uint32_t mask) {
@@ -173,6 +179,7 @@ bool MemoryUnit::in_buffer(const WarpAccess& a, const Buffer& b) {
   if (cta_.hazards && !checks_.global(a, b)) return false;
   std::byte* zero = b.data - b.base;
   perform(cta_, scheduler_, a, zero);
+  if (b.stored.watched() && a.in.op == Op::store) note_stored(a, b);
   if (!cta_.races) return true;
   if (a.in.op != Op::store && (a.in.ordered || a.in.d >= 0)) cta_.hazards->global->acquire();
   return checks_.stored(a, zero, &b);
