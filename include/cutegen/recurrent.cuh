@@ -7,7 +7,7 @@
 // sequence is a row of `pitch` floats in shared memory; `pitch` is the size of the state rounded up
 // to a multiple of 4, and the elements beyond the state are zero.
 // - add_products takes weights whose rows also have `pitch` elements and begin at multiples of 4
-//   elements. For weights of any other alignment, call add_products_of_rows.
+//   elements. For all other weights, call add_products_of_rows.
 // - combine_lanes adds the lanes' partial sums. After combine_lanes, lane b holds the sums of
 //   sequence b.
 // - store_in_cluster writes to the shared memory of CTA `rank` of the cluster.

@@ -30,8 +30,8 @@ struct Sum {
     error += (total - (t - back)) + (x - back);
     total = t;
   }
-  // Adds the V values without compensation first, because V is small and the error of this small
-  // sum does not grow with the length of the row.
+  // Adds the V values to each other without compensation, and then their sum with compensation: V is
+  // small, and the error of the small sum does not grow with the length of the row.
   template <int V>
   CUTEGEN_FN void add(float const (&x)[V]) {
     float few = x[0];

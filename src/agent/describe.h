@@ -20,11 +20,11 @@ std::string describe_tensors(const Task& task);
 std::string describe_graph(const Graph& graph, int detail);
 std::string describe_floor(const TaskBrief& brief);
 std::string describe_program(const KernelProgram& program);
-// Writes times with four digits. Without `profile`, each kernel has one line with its time and its
-// bounds. With `profile`, detail 1 lists each kernel's remarks, and detail 2 also its most
-// expensive source lines.
 // Says which share of the statements uses CuTe. Empty if the program's dialect is plain CUDA.
 std::string describe_cute(const KernelProgram& program);
+// Writes times with four digits. If `profile` is false, writes one line for each kernel, with its
+// time and its bounds. Otherwise, detail 1 lists each kernel's remarks, and detail 2 also its most
+// expensive source lines.
 std::string describe_verdict(const Verdict& verdict, double floor_ns, bool profile, int detail);
 // Describes each kernel by its bound, remarks, most expensive source lines and advice, without raw
 // counters. The verdict must have a profile.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The export that replaces the user's CUDA source file: a source file with a launcher that has C
-// linkage, and a PyTorch operator.
+// The export that replaces the user's CUDA source file. It has two files: a CUDA source with an
+// extern "C" launcher, and a Python file that defines a PyTorch operator.
 //
 // Contract: source_files() accepts only tasks that are CUDA kernels. The launcher has the
 // parameters of the user's kernel, then further tensor sizes that the launches need, and last the

@@ -2,9 +2,10 @@
 // Lines: the state of the short searches (lines) that the strategy `cutegen` runs one after
 // another, each from its own first program.
 //
-// Contract: one line is active at a time; Lines::now() returns it. It ends when it has given up
-// several first programs that stayed incorrect, when it has used its share of the evaluations, or
-// when several changes in a row gained nothing. After all lines, the last phase begins, in which
+// Contract: one line is active at a time; Lines::now() returns it. If the first program of a line
+// stays incorrect, the line begins with another one. A line ends when several first programs have
+// stayed incorrect, when it has used its share of the evaluations, or when several changes in a row
+// gained nothing. After all lines, the last phase begins, in which
 // the line with the run's best program continues. This phase ends only if all first programs of its
 // line stayed incorrect.
 //

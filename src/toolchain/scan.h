@@ -35,7 +35,7 @@ SourceScan scan_source(const CompileRequest& request,
                        const std::vector<std::filesystem::path>& include_dirs);
 
 // The operand of an #include or #embed line, and the line number (from 1). include_lines() ignores
-// comments and strings.
+// such lines in comments and string literals.
 struct IncludeLine {
   int line = 0;
   std::string path;

@@ -8,8 +8,8 @@
 // solution controls the child, so the caller must not trust the contents of a reply. The
 // ForeignWorker checks only the form of a reply. A ForeignReply says what the solution did. An
 // Error means that cutegen itself failed, or that the Context was cancelled or timed out. If a
-// child hangs or dies, the worker kills all processes that the child started. load() always starts
-// a new child.
+// child dies, or exceeds the time limit of a call, the ForeignWorker kills the child and the
+// processes that the child started. load() always starts a new child.
 //
 // Example:
 //   CG_TRY(auto w, ForeignWorker::open(ctx, {})); CG_TRY(auto r, w->load(ctx, task, file));

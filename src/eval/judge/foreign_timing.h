@@ -14,8 +14,8 @@
 // computes nothing). If the times of queued calls are too short compared with the open calls, the
 // times of the open calls count. The solution is `rejected` if its process reports times for open
 // calls that are too short by the evaluator's clock, or a time below the floor (the least possible
-// time). Control calls run before the solution is loaded, in a process that never loads one, so it
-// cannot change their time.
+// time). Control calls run in a process of their own, which never loads a solution, so no solution
+// can change their time.
 //
 // Example: ForeignCalls calls(ctx, services, task, worker, {judge.gpu(), task.official(), source});
 //   CG_TRY(TimingOutcome t, time_foreign(ctx, services, task, calls, controls, open_baseline,

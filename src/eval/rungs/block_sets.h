@@ -28,7 +28,7 @@ class BlockSets {
   // Returns the input set for the next block; null if use() received no set, and after drop().
   const GpuSet* set() const { return set_.get(); }
 
-  // options.own_inputs: whether the GPU has memory for a second copy of the inputs.
+  // Set options.own_inputs if the GPU has memory for a second copy of the inputs.
   Result<std::vector<SharedBuffer>> map(const Context& ctx, JudgedBufferOptions options);
   void unmap() { run_.reset(); }
   bool mapped() const { return run_.has_value(); }

@@ -2,9 +2,9 @@
 // The outline of a CUDA source: functions, constants and macros at namespace scope.
 //
 // Contract: outline_of() never fails, but omits declarations that it cannot read. It does not
-// evaluate preprocessor conditions, so a source may define a name twice, which sets
-// `defined_twice`. An operator of several characters is one token, unless it begins with '>',
-// because '>' also closes template arguments.
+// evaluate preprocessor conditions, so it may find two definitions of a name, one in #if and one in
+// #else. It then sets `defined_twice`. An operator of several characters is one token, unless it
+// begins with '>', because '>' also closes template arguments.
 //
 // Example: const SourceOutline o = outline_of(text); o.function("launch")
 #pragma once

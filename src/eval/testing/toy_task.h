@@ -42,7 +42,8 @@ struct ToyTask {
 
   void output_in(DType dtype) { output = task.tensors[1].dtype = dtype; }
 
-  // Adds f(x) as the native result and the truth of tensor `name`, from byte `at` of the memory on.
+  // Computes f of each element of the input at the beginning of `m`. Stores the results from byte
+  // `at` on, first in `dtype` as PyTorch's own (native) result of tensor `name`, then as its truth.
   static void add_result(torch::TensorSet& set, Mapping& m, const std::string& name, DType dtype,
                          size_t at, const std::function<double(double)>& f) {
     const size_t n = 64 * 32, size = size_of(dtype);

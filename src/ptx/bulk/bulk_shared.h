@@ -25,7 +25,8 @@ class BulkShared {
   // this CTA's shared memory.
   void delivered(const BulkCopy& c);
   void released(const BulkCopy& c);
-  // Call source_read() when a copy to this CTA has read its source, the shared memory of `issuer`.
+  // Call source_read() when a copy from the shared memory of the CTA `issuer` to this CTA has read
+  // its source.
   void source_read(const BulkCopy& c, CtaState& issuer);
   // Reports that this CTA ends although a load that writes or reads its shared memory has not
   // arrived yet.

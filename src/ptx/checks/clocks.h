@@ -162,8 +162,9 @@ class Clocks {
   void arrive(int warp, int barrier) { table_->give(first_ + warp, table_->barrier(at(barrier))); }
   void leave(int warp, int barrier) { table_->take(first_ + warp, table_->barrier(at(barrier))); }
   void clear(int barrier) { table_->forget(table_->barrier(at(barrier))); }
-  // release() and acquire() order warps through an address in this CTA's shared memory, or through
-  // kClusterPlace for the barrier of the cluster.
+  // What a warp does before release(place) happens before what a warp does after acquire(place).
+  // The place is an address in this CTA's shared memory, or kClusterPlace for the cluster's
+  // barrier.
   void release(int warp, uint64_t place) { table_->give(first_ + warp, table_->place(key(place))); }
   void acquire(int warp, uint64_t place) { table_->take(first_ + warp, table_->place(key(place))); }
 

@@ -164,7 +164,7 @@ struct Counters {
   // function units.
   uint64_t issue_slots = 0, special_slots = 0;
   std::map<std::string, uint64_t> by_kind;  // "fma", "sfu", "ld_global", "st_shared", ...
-  std::map<std::string, uint64_t> by_pipe;  // keys: pipe names from ptx/model/pipes.h
+  std::map<std::string, uint64_t> by_pipe;  // executed instructions; keys: pipes.h
   // FLOPs of tensor cores by operand type: "bf16" for mma, "wgmma_bf16" for wgmma.
   std::map<std::string, uint64_t> tensor_flops;
   uint64_t global_load_requests = 0, global_load_sectors = 0, global_load_bytes = 0,

@@ -17,7 +17,8 @@ class ClusterUnit {
   ClusterUnit(CtaState& cta, WarpScheduler& scheduler) : cta_(cta), scheduler_(scheduler) {}
   Meet barrier(Warp& w, const Inst& in, uint32_t mask);
   bool map(Warp& w, const Inst& in, uint32_t mask);
-  // Call left() when the CTA ends, to check that no other CTA uses its shared memory later.
+  // Call left() when this CTA ends. It reports accesses of other CTAs to this CTA's shared memory
+  // that no synchronisation orders before this end: on a GPU, they might come too late.
   bool left();
 
  private:

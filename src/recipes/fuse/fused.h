@@ -167,7 +167,9 @@ struct Region {
     size_t axis = 0;
     int64_t length = 0;
     Start start;
-    std::string whole = {};  // for scratch: the whole axis' size as a plan expression
+    // If the output goes to scratch: the size of the complete axis as a plan expression. This part
+    // has only `length` elements.
+    std::string whole = {};
   };
   struct Output {
     std::string tensor, value;

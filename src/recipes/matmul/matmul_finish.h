@@ -2,8 +2,9 @@
 // MatmulFinish: writes the pointwise work after a product: a device function for one element, the
 // operands as CuTe tensors, and the loop over the results of a tile.
 //
-// Contract: a kernel has one MatmulFinish for each of its products, usually one. The functions add
-// sizes and strides that are not static to `numbers`, the arguments of the kernel.
+// Contract: each product of a kernel has its own MatmulFinish. Most kernels compute one product.
+// The functions add sizes and strides that are not static to `numbers`, the arguments of the
+// kernel.
 //
 // Example: MatmulFinish f(c, 0); f.compute(); f.results(numbers);
 #pragma once

@@ -40,7 +40,10 @@ void add_pairs(const Contraction& c, const Label& label, ProgramPart& part);
 std::string pairs_type(const Contraction& c);
 // Fills the placeholders of kernels/matmul/persistent.cu.
 void pairs_text(const Contraction& c, const Json& params, std::map<std::string, std::string>& t);
-// Writes the test of control[0] at the beginning of a product, if the program has two products.
+// A program with pairs has two kernels for one product: one multiplies pairs, the other floats.
+// Returns the text with which the kernel for pairs (`pairs`) or floats ends early if control[0]
+// says that the other kernel computes the product. Returns "" if the program has only one kernel
+// for it.
 std::string gate_text(const Json& params, bool pairs);
 
 }  // namespace cutegen::recipes

@@ -47,7 +47,7 @@ struct Contraction {
   int product = -1;           // leaf of `finish` that reads the product's result
   std::map<int, Mask> masks;  // leaves of `finish` that read triangular masks
   bool turned = false;  // contract() swapped the factors, so that m is the product's last axis
-  std::optional<Mask> zero_outside;                 // triangle of the product that `finish` uses
+  std::optional<Mask> zero_outside;  // `finish` takes results outside this triangle as zero
   std::vector<Loop> loops_m, loops_n, loops_batch;  // loops of `finish`, outermost first
 
   // A joined kernel (joined.h) has further products of A: `finish` reads the partners and the first

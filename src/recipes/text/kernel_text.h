@@ -41,7 +41,7 @@ class Code {
   // columns, so the text for a row value is "mean[v]".
   std::string use(int inst) const;
   void index_rows(bool on) { index_rows_ = on; }
-  // Returns the C++ expression that computes an instruction.
+  // Returns the C++ expression for the value of an instruction.
   std::string expression(int inst) const;
   // Returns the statement that computes an instruction: "const float t = ...;".
   std::string statement(int inst) const;

@@ -201,7 +201,7 @@ class Tail : public TailOperands {
   // finish() read. Returns "" if the stage does not reduce over the channels.
   std::string placed();
   // Writes the statements that compute the values of a channel and store them for all tiles. `tile`
-  // is the text for the number of the tile along the channels.
+  // is an expression for the index of the CTA's tile along the channels.
   std::string channels(const std::string& tile);
   // With By::channel, writes the statements that compute the values of the CTA's channel.
   std::string of_channel();
