@@ -225,7 +225,7 @@ CUTE_DEVICE auto coordinates(int at, Shape const& shape, Inverses... inverses) {
 
 // The order of vectors in tiles of 256: Inner vectors along the innermost axis times 256 / Inner
 // along the axis Axis. Tiles at an edge are as large as others, so tile_coordinates() may lie
-// outside the shape. The inverses are those of the numbers of tiles.
+// outside the shape. Pass the inverses of the numbers of tiles.
 template <int Axis, int Inner, class Shape>
 CUTE_DEVICE auto tiles_of(Shape const& shape) {
   auto tiles = shape;

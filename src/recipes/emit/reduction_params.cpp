@@ -477,7 +477,7 @@ Json safe_parameters(const Fused& fused, bool hopper) {
       }
   // On an H200, rows of 65535 take 7.9 ms with 1024 threads each and 14 ms with 32: fewer rows are
   // in flight, and more of them are still in L2 for the second pass.
-  // A row that is read once needs no L2, so more rows may be in flight.
+  // No later pass reads a row from L2, so more rows may be in flight.
   const bool once = !several_passes(fused) && nest.rows() >= kFewCtas;
   bool long_row = nest.length() > kLongRow && nest.length() <= 65536 && !once;
   // Registers cannot keep such a row, so computing both moments in one pass saves one of three

@@ -45,7 +45,8 @@ std::string tile_order_text(const Nest& nest, int turned,
   const std::string order =
       fmt::format("{}, {} / kVector", nest.kept.size() - 1 - size_t(turned), kTileElements);
   return fmt::format(
-      "\n  // Threads take vectors in tiles, so that a CTA reads whole sectors of operands that "
+      "\n  // Threads take vectors in tiles, so that a CTA uses most of each sector of operands "
+      "that "
       "are\n"
       "  // contiguous along another axis. Beyond an edge, place() is the nearest vector.\n"
       "  const Index vectors = cutegen::vectors_in_tiles<{0}>(shape);\n"

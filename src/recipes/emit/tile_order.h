@@ -4,9 +4,9 @@
 //
 // Contract: turned_loop() returns that loop, or -1 if neighbouring vectors along the innermost loop
 // are good enough. A tile has kTileVectors vectors: 32 elements along the innermost loop, and the
-// rest along the turned loop. A CTA of that many threads then reads and writes whole sectors.
-// tile_order_text() declares place(), inside() and `vectors` of the kernel, tile_extents() returns
-// the numbers of tiles along the loops as plan expressions, outermost first.
+// rest along the turned loop. A CTA then uses most bytes of each sector that it reads or writes.
+// tile_order_text() declares place(), inside() and `vectors` in the kernel. tile_extents() returns
+// the numbers of tiles along the loops as plan expressions, outermost loop first.
 //
 // Example: out[b, i, j] = x[b, j, i] -> the loop of i is turned
 #pragma once

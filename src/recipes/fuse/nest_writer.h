@@ -45,14 +45,14 @@ class NestWriter {
   // Adds a leaf with the value sum of position * step over the (axis, step) pairs in `terms`.
   int line(const std::vector<std::pair<int, int64_t>>& terms);
 
-  // The value that an earlier stage would have to store; empty if there is none. The first call of
-  // cut_before() or cut_at() decides.
+  // The value that an earlier stage must store, or empty. The first call of cut_before() or
+  // cut_at() sets it.
   const std::string& cut() const { return cut_; }
   void set_cut(std::string name) { cut_ = std::move(name); }
   void cut_before(const std::string& name);
   // Returns the error for a use of `node` that requires an earlier stage to store the node's value.
   tl::unexpected<Error> cut_at(const Node& node, const std::string& why);
-  // A value whose sizes a fill takes, but which no expression gives yet; empty if there is none.
+  // A value from which a fill takes its sizes, although no expression gives them yet; or empty.
   const std::string& unsized() const { return unsized_; }
   void set_unsized(std::string name) { unsized_ = std::move(name); }
 

@@ -18,7 +18,7 @@ constexpr size_t kCutStride = 3, kCutPadding = 4, kCutDilation = 5, kCutTranspos
                  kCutBehind = 9;
 constexpr size_t kSliceDim = 1, kSliceStart = 2, kSliceEnd = 3, kSliceStep = 4;
 
-// Element `axis` of a list that may have one number for all axes.
+// Element `axis` of a list. A list with one number has this number for all axes.
 int64_t number_along(const Json& list, size_t axis, int64_t missing) {
   if (!list.is_array() || list.empty()) return missing;
   return (list.size() == 1 ? list[0] : list.at(axis)).get<int64_t>();
