@@ -42,6 +42,9 @@ CUTEGEN_FN float clamp(float x, float low, float high) {
   return clamp_max(clamp_min(x, low), high);
 }
 
+// The compiler may merge a subtraction with a multiplication before it, and then does not round the
+// product. It does not merge minus().
+CUTEGEN_FN float minus(float a, float b) { return __fsub_rn(a, b); }
 CUTEGEN_FN float square(float x) { return x * x; }
 // floor_div() rounds the quotient down, as Python does, and floor_mod() returns the remainder.
 CUTEGEN_FN int64_t floor_div(int64_t a, int64_t b) {

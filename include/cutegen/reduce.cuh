@@ -177,7 +177,7 @@ struct MaxSumExpOf {
     float shift = max.best == -infinity() ? 0.0f : max.best;
     float terms[V];
 #pragma unroll
-    for (int v = 0; v < V; ++v) terms[v] = flushed_exp(x[v] - shift);
+    for (int v = 0; v < V; ++v) terms[v] = flushed_exp(minus(x[v], shift));
     sum.add(terms);
   }
   CUTEGEN_FN void add(float x) {

@@ -42,8 +42,8 @@ Accumulator accumulator(ReduceKind kind, bool plain_sums = false) {
 // If the instruction is x - m, returns x and m.
 std::optional<std::pair<int, int>> difference(const Fused& fused, int inst) {
   const Inst& i = fused.insts[size_t(inst)];
-  if (i.kind != InstKind::pointwise || i.code != "{0} - {1}" || i.inputs.size() != 2)
-    return std::nullopt;
+  const bool differs = i.code == kDifference || i.code == kRoundedDifference;
+  if (i.kind != InstKind::pointwise || !differs || i.inputs.size() != 2) return std::nullopt;
   return std::pair{i.inputs[0], i.inputs[1]};
 }
 

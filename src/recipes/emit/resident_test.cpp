@@ -328,6 +328,25 @@ TEST(NeededAccuracy, QuotientsOfAnythingElseStayExact) {
   EXPECT_EQ(out.insts[2].code, "{0} / {1}");
 }
 
+// Otherwise, the compiler subtracts the maximum of rounded products from an unrounded product, and
+// the largest element of a softmax may be above 1.
+TEST(NeededAccuracy, AProductIsRoundedBeforeItsMaximumIsSubtracted) {
+  Fused fused;
+  fused.insts.push_back({.kind = InstKind::leaf, .name = "a"});
+  fused.insts.push_back({.kind = InstKind::pointwise, .code = "{0} * 3.0f", .inputs = {0}});
+  for (int of : {1, 0}) {
+    const int highest = int(fused.insts.size());
+    fused.insts.push_back(
+        {.kind = InstKind::reduction, .inputs = {of}, .reduce = ReduceKind::max});
+    fused.insts.push_back(
+        {.kind = InstKind::pointwise, .code = kDifference, .inputs = {of, highest}});
+  }
+  const Fused exact = relaxed({}, fused);
+  EXPECT_EQ(exact.insts[3].code, kRoundedDifference);
+  EXPECT_EQ(exact.insts[5].code, kDifference);  // a loaded element is no product
+  EXPECT_EQ(relaxed({.fast_functions = true}, fused).insts[3].code, kDifference);
+}
+
 TEST(NeededAccuracy, FastFunctionsReplaceExactOnes) {
   Fused fused;
   fused.insts.push_back({.kind = InstKind::leaf, .name = "a"});

@@ -37,6 +37,9 @@ namespace cutegen::recipes {
 
 // Code of the shift of a logsumexp: the maximum, or 0 if the maximum is infinite.
 inline constexpr const char* kFiniteShift = "(cutegen::is_inf({0}) ? 0.0f : {0})";
+inline constexpr const char* kDifference = "{0} - {1}";
+// A difference whose operands are rounded before the subtraction.
+inline constexpr const char* kRoundedDifference = "cutegen::minus({0}, {1})";
 inline constexpr const char* kCount = "count";  // code of the constant "length of the row"
 inline constexpr const char* kPlaces =
     "cutegen.places";  // tensor name of operands that are positions

@@ -47,10 +47,21 @@ bool is_softmax_total(const Fused& fused, const Inst& sum) {
   const Inst& weight = input(fused, sum, 0);
   if (!is_exponential(weight)) return false;
   const Inst& shifted = input(fused, weight, 0);
-  if (shifted.code != "{0} - {1}" || shifted.inputs.size() != 2) return false;
+  if (shifted.code != kDifference || shifted.inputs.size() != 2) return false;
   const Inst& highest = input(fused, shifted, 1);
   return highest.kind == InstKind::reduction && highest.reduce == ReduceKind::max &&
          highest.inputs[0] == shifted.inputs[0];
+}
+
+// Whether the instruction is x - max(x), or x - shift with the finite shift of a maximum, and the
+// kernel computes x.
+bool subtracts_maximum(const Fused& fused, const Inst& inst) {
+  if (inst.kind != InstKind::pointwise || inst.code != kDifference || inst.inputs.size() != 2)
+    return false;
+  if (input(fused, inst, 0).kind != InstKind::pointwise) return false;
+  const Inst* most = &input(fused, inst, 1);
+  if (most->code == kFiniteShift) most = &input(fused, *most, 0);
+  return most->kind == InstKind::reduction && most->reduce == ReduceKind::max;
 }
 
 // Whether values are rounded to coarse steps (integers, 8-bit floats), so that the last bit of a
@@ -125,6 +136,10 @@ Fused relaxed(const Accuracy& accuracy, Fused fused) {
       inst.code = "{0} * cutegen::fast_reciprocal({1})";
   }
   if (fused.reduces()) share_reciprocals(fused);
+  // The compiler merges a multiplication and a subtraction, and then rounds x = a * b only in the
+  // maximum. At the maximum, exp(x - max(x)) would not be 1 if x is large.
+  for (Inst& inst : fused.insts)
+    if (!accuracy.fast_functions && subtracts_maximum(fused, inst)) inst.code = kRoundedDifference;
   return fused;
 }
 
