@@ -336,8 +336,7 @@ TEST(NeededAccuracy, AProductIsRoundedBeforeItsMaximumIsSubtracted) {
   fused.insts.push_back({.kind = InstKind::pointwise, .code = "{0} * 3.0f", .inputs = {0}});
   for (int of : {1, 0}) {
     const int highest = int(fused.insts.size());
-    fused.insts.push_back(
-        {.kind = InstKind::reduction, .inputs = {of}, .reduce = ReduceKind::max});
+    fused.insts.push_back({.kind = InstKind::reduction, .inputs = {of}, .reduce = ReduceKind::max});
     fused.insts.push_back(
         {.kind = InstKind::pointwise, .code = kDifference, .inputs = {of, highest}});
   }

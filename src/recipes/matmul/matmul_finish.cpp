@@ -16,6 +16,11 @@ std::string innermost(const std::string& stride) {
   return stride.substr(maker.size(), stride.find(", ") - maker.size());
 }
 
+// Indents whole lines; the text may be empty.
+std::string inner(const std::string& text, int columns) {
+  return text.empty() ? "" : indent(text, columns) + "\n";
+}
+
 }  // namespace
 
 std::string Layouts::stride_text(const Stride& s, const std::string& wanted) {
@@ -73,19 +78,31 @@ std::string Layouts::size(const std::string& name, const std::string& extent) {
   return fmt::format("int({})", own);
 }
 
+std::vector<std::string> Layouts::sizes(const std::vector<Loop>& loops, const std::string& letter) {
+  std::vector<std::string> list;
+  for (size_t i = loops.size(); i-- > 0;)
+    list.push_back(size(fmt::format("{}_size{}", letter, i), loops[i].extent));
+  return list;
+}
+
 std::pair<std::string, std::string> Layouts::mode(const FactorAccess& a,
                                                   const std::vector<Loop>& loops,
                                                   const std::string& letter,
                                                   const std::string& whole) {
-  std::vector<std::string> sizes, strides;
-  for (size_t i = loops.size(); i-- > 0;) {
+  std::vector<std::string> strides;
+  for (size_t i = loops.size(); i-- > 0;)
     strides.push_back(stride_text(stride(c_.finish, *a.operand, loops[i]),
                                   fmt::format("{}_{}{}", a.name, letter, i)));
-    if (loops.size() == 1) return {whole, strides[0]};
-    sizes.push_back(size(fmt::format("{}_size{}", letter, i), loops[i].extent));
-  }
-  if (sizes.empty()) return {whole, "Int<0>{}"};
-  return {tuple_of("make_shape", sizes), tuple_of("make_stride", strides)};
+  if (strides.empty()) return {whole, "Int<0>{}"};
+  if (strides.size() == 1) return {whole, strides[0]};
+  return {tuple_of("make_shape", sizes(loops, letter)), tuple_of("make_stride", strides)};
+}
+
+std::string Layouts::coordinates(const std::string& axis) {
+  const auto& loops = axis == "m" ? c_.loops_m : axis == "n" ? c_.loops_n : c_.loops_batch;
+  if (loops.size() < 2) return "";
+  return fmt::format("const auto at_{} = cutegen::coordinates({}, {});\n", axis, axis,
+                     join(sizes(loops, axis.substr(0, 1)), ", "));
 }
 
 MatmulFinish::MatmulFinish(const Contraction& c, size_t part)
@@ -145,7 +162,15 @@ std::string MatmulFinish::compute() {
       function_, join(params, ", "), body, ends);
 }
 
-std::string MatmulFinish::work(bool held) const {
+std::string MatmulFinish::at(const std::string& tensor, Places places) const {
+  const auto index = [&](const std::string& axis, const std::vector<Loop>& loops) {
+    return places == Places::coordinates && loops.size() > 1 ? "at_" + axis : axis;
+  };
+  return fmt::format("{}(_, {}, {}, {})", tensor, index("m", c_.loops_m), index("n", c_.loops_n),
+                     index("batch", c_.loops_batch));
+}
+
+std::string MatmulFinish::work(Places places, bool held) const {
   std::string text, stores;
   std::vector<std::string> values{"product[v]"};
   if (!c_.partners.empty()) values.clear();
@@ -155,17 +180,17 @@ std::string MatmulFinish::work(bool held) const {
     values.push_back(fmt::format("n + v - m {} {}", mask.upper ? ">=" : "<=", mask.diagonal));
   for (const FactorAccess& a : inputs_) {
     const bool ahead = held && !a.operand->counts;
-    text +=
-        fmt::format("{4} {0}[kVector];\ncutegen::{1}({2}(_, m, n, batch), {3}{0});\n", a.registers,
-                    ahead ? "held" : "load", a.tensor, ahead ? "own." + a.registers + ", " : "",
-                    a.operand->counts ? "int64_t" : "float");
+    text += fmt::format("{4} {0}[kVector];\ncutegen::{1}({2}, {3}{0});\n", a.registers,
+                        ahead ? "held" : "load", at(a.tensor, places),
+                        ahead ? "own." + a.registers + ", " : "",
+                        a.operand->counts ? "int64_t" : "float");
     values.push_back(a.registers + "[v]");
   }
   for (const auto& [word, expression] : c_.finish.sizes) values.push_back(word);
   for (const FactorAccess& a : outputs_) {
     text += fmt::format("float {}[kVector];\n", a.registers);
     values.push_back(a.registers + "[v]");
-    stores += fmt::format("cutegen::store({}, {}(_, m, n, batch));\n", a.registers, a.tensor);
+    stores += fmt::format("cutegen::store({}, {});\n", a.registers, at(a.tensor, places));
   }
   return text + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v)\n  " + function_ + "(" +
          join(values, ", ") + ");\n" + stores;
@@ -174,16 +199,22 @@ std::string MatmulFinish::work(bool held) const {
 std::string MatmulFinish::results(Numbers& numbers, bool ahead) {
   const bool reads = std::any_of(inputs_.begin(), inputs_.end(),
                                  [](const FactorAccess& a) { return !a.operand->counts; });
-  const std::string each = ahead && reads ? each_ahead() : each_text(c_.groups(), work());
-  return layouts(numbers).tensors(inputs_, outputs_) + each;
+  Layouts layouts = this->layouts(numbers);
+  const std::string tensors = layouts.tensors(inputs_, outputs_);
+  const std::string of_batch = layouts.coordinates("batch");
+  const std::string of_place = layouts.coordinates("m") + layouts.coordinates("n");
+  return tensors + of_batch +
+         (ahead && reads ? each_ahead(of_place)
+                         : each_text(c_.groups(), of_place, work(Places::coordinates)));
 }
 
-std::string MatmulFinish::each_ahead() const {
+std::string MatmulFinish::each_ahead(const std::string& coordinates) const {
   std::string members, loads;
   for (const FactorAccess& a : inputs_) {
     if (a.operand->counts) continue;
     members += fmt::format("  cutegen::Held<{}, kVector> {};\n", type_of(*a.operand), a.registers);
-    loads += fmt::format("    cutegen::hold({}(_, m, n, batch), own.{});\n", a.tensor, a.registers);
+    loads += fmt::format("    cutegen::hold({}, own.{});\n", at(a.tensor, Places::coordinates),
+                         a.registers);
   }
   return fmt::format(
       "struct Operands {{\n{}}};\n"
@@ -191,20 +222,24 @@ std::string MatmulFinish::each_ahead() const {
       "    tile,\n"
       "    [&](int m, int n) {{\n"
       "      Operands own;\n"
+      "{}"
       "      if (m < m_size && n < n_size) {{\n{}\n      }}\n"
       "      return own;\n"
       "    }},\n"
       "    [&](float const (&product){}[kVector], Operands const& own, int m, int n) {{\n"
+      "{}"
       "      if (m >= m_size || n >= n_size) return;\n{}\n    }});",
-      members, indent(loads, 4), c_.groups() == 1 ? "" : fmt::format("[{}]", c_.groups()),
-      indent(work(true), 6));
+      members, inner(coordinates, 6), indent(loads, 4),
+      c_.groups() == 1 ? "" : fmt::format("[{}]", c_.groups()), inner(coordinates, 6),
+      indent(work(Places::coordinates, true), 6));
 }
 
-std::string each_text(int64_t groups, const std::string& body) {
+std::string each_text(int64_t groups, const std::string& coordinates, const std::string& body) {
   return fmt::format(
       "gemm.each<kVector>(tile, [&](float const (&product){}[kVector], int m, int n) {{\n"
+      "{}"
       "  if (m >= m_size || n >= n_size) return;\n{}\n}});",
-      groups == 1 ? "" : fmt::format("[{}]", groups), indent(body, 2));
+      groups == 1 ? "" : fmt::format("[{}]", groups), inner(coordinates, 2), indent(body, 2));
 }
 
 }  // namespace cutegen::recipes

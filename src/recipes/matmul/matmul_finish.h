@@ -36,6 +36,9 @@ class Layouts {
   std::string stride_text(const Stride& s, const std::string& wanted);
   // Writes " + " and the offset of the CTA's batch in the factor's tensor.
   std::string batch_offset(const Factor& factor, const std::string& prefix);
+  // Declares the coordinates of one axis, m, n or batch, if its loops are several: at_m, at_n or
+  // at_batch.
+  std::string coordinates(const std::string& axis);
   // Declares the operands as CuTe tensors with the modes (element of the vector, m, n, batch).
   std::string tensors(const std::vector<FactorAccess>& inputs,
                       const std::vector<FactorAccess>& outputs);
@@ -43,6 +46,8 @@ class Layouts {
  private:
   std::string tensor(const FactorAccess& a);
   std::string size(const std::string& name, const std::string& extent);
+  // Returns the sizes of several loops, with the innermost loop first.
+  std::vector<std::string> sizes(const std::vector<Loop>& loops, const std::string& letter);
   // Returns the shape and the stride of one mode of an operand, with the innermost loop first.
   std::pair<std::string, std::string> mode(const FactorAccess& a, const std::vector<Loop>& loops,
                                            const std::string& letter, const std::string& whole);
@@ -65,15 +70,20 @@ class MatmulFinish {
   // Writes the device function that computes the results at one position from the product's result
   // and the other operands.
   std::string compute();
-  // Writes loads, arithmetic and stores for kVector neighbouring results at (m, n, batch). If
-  // `held` is set, takes the operands from registers, not from memory.
-  std::string work(bool held = false) const;
+  // Where the results lie: at (m, n, batch), or at the coordinates that Layouts::coordinates()
+  // declares.
+  enum class Places { indices, coordinates };
+  // Writes loads, arithmetic and stores for kVector neighbouring results. If `held` is set, takes
+  // the operands from registers, not from memory.
+  std::string work(Places places = Places::indices, bool held = false) const;
   // Writes the declarations of the tensors, and the loop over the results of a tile. If `ahead` is
   // set, the loop loads operands of several result vectors before it stores a vector.
   std::string results(Numbers& numbers, bool ahead);
 
  private:
-  std::string each_ahead() const;
+  std::string each_ahead(const std::string& coordinates) const;
+  // Writes the vector of `tensor` at the results' place.
+  std::string at(const std::string& tensor, Places places) const;
   FactorAccess access(const Operand& operand, int inst);
   bool is_product(int inst) const;
 
@@ -84,7 +94,7 @@ class MatmulFinish {
 };
 
 // Writes the call of gemm.each(), which runs `body` for each vector of kVector neighbouring
-// results.
-std::string each_text(int64_t groups, const std::string& body);
+// results. `coordinates` comes before the check of the edges, so that it runs for all vectors.
+std::string each_text(int64_t groups, const std::string& coordinates, const std::string& body);
 
 }  // namespace cutegen::recipes

@@ -549,7 +549,7 @@ class MatmulWriter {
           "n_size),\n"
           "    make_layout(make_shape(Int<kVector>{}, m_size, n_size),\n"
           "                make_stride(Int<1>{}, int64_t(n_size), Int<1>{})));\n" +
-              each_text(1, "cutegen::store(product, parts(_, m, n));\n"),
+              each_text(1, "", "cutegen::store(product, parts(_, m, n));\n"),
           2 + deeper);
     } else {
       t["results"] = indent(results_text(k), 2 + deeper);

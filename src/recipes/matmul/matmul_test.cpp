@@ -280,6 +280,17 @@ TEST(Matmul, WgmmaMultipliesInTheMathMode) {
   EXPECT_EQ(plan["steps"][0]["args"][0]["map"], "map_a");
 }
 
+// A division for each tensor and vector took as long as the multiplications. Now the compiler divides
+// once for each row and column of a thread, because the coordinates come before the check.
+TEST(Matmul, ResultsLieAtCoordinatesThatTensorsShare) {
+  const std::string source = ProductCase("mm_heads", MathMode::bf16, "sm_90a").source();
+  const size_t of_m = source.find("const auto at_m = cutegen::coordinates(m, int(m_size1)"),
+               of_n = source.find("const auto at_n = cutegen::coordinates(n, int(n_size1)");
+  EXPECT_LT(of_m, of_n);
+  EXPECT_LT(of_n, source.find("if (m >= m_size"));
+  EXPECT_THAT(source, HasSubstr("g_out(_, at_m, at_n, batch)"));
+}
+
 // One product instead of three halves the memory of the split operand: more stages fit.
 TEST(Matmul, WgmmaMultipliesFloatsOnceInTf32) {
   EXPECT_FALSE(ProductCase("mm_plain", MathMode::tf32).match.safe.contains("wgmma"));
