@@ -16,10 +16,14 @@
 // of W in consecutive instructions, and A lies in shared memory in the same order. The kernel needs
 // no shared memory and no shuffles for W.
 //
+// The CTAs of a cluster may compute parts of the depth of the same tile. each_of_cluster() adds the
+// parts through the shared memory of the cluster.
+//
 // Example: Gemm gemm; gemm.run(A, W, tile, 0, tiles, storage, scales, cutegen::NoGrid{});
 //          gemm.each<2>(tile, [&](float const (&c)[2], int m, int n) { ... });
 #pragma once
 
+#include <cute/arch/cluster_sm90.hpp>
 #include <cutegen/gemm_mma.cuh>
 
 namespace cutegen {
@@ -170,6 +174,28 @@ struct ScalingOf<Grid<Rows, Depth, T>, Chunk> {
                                                         : Scaling::each;
 };
 
+// Loads V floats from the place in the shared memory of another CTA of the cluster that `own` has in
+// this CTA's.
+template <int V>
+CUTE_DEVICE void load_of_cluster(float const* own, int cta, float (&to)[V]) {
+  uint32_t from;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(from)
+               : "r"(cute::cast_smem_ptr_to_uint(own)), "r"(cta));
+  if constexpr (V % 4 == 0) {
+    CUTE_UNROLL
+    for (int v = 0; v < V; v += 4)
+      asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                   : "=f"(to[v]), "=f"(to[v + 1]), "=f"(to[v + 2]), "=f"(to[v + 3])
+                   : "r"(from + 4 * v)
+                   : "memory");
+  } else {
+    CUTE_UNROLL
+    for (int v = 0; v < V; ++v)
+      asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(to[v]) : "r"(from + 4 * v) : "memory");
+  }
+}
+
 template <class Element, class TA, class W, int TileM, int TileN, int TileK, int Threads, int VectorA,
           int VectorB>
 struct StreamGemm {
@@ -268,6 +294,36 @@ struct StreamGemm {
       }
       f(c, tile.m * TileM + m, tile.n * TileN + n);
     }
+  }
+
+  // Calls f() like each(), with the sums of all Ctas CTAs of the cluster, whose tiles are the same.
+  // Each result is passed to f() in one of the CTAs. All threads of the cluster must call
+  // each_of_cluster(), once and last.
+  template <int V, int Ctas, class F>
+  CUTE_DEVICE void each_of_cluster(TileIndex tile, F&& f) {
+    for (int at = threadIdx.x; at < TileM * TileN; at += Threads) {  // adds the parts of the warps
+      const int m = at / TileN, n = at % TileN;
+      float sum = 0.0f;
+      CUTE_UNROLL
+      for (int deep = 0; deep < kDeep; ++deep) sum += storage_->part[deep][m][n];
+      storage_->part[0][m][n] = sum;
+    }
+    cute::cluster_sync();
+    constexpr int kRuns = TileN / V;
+    const int first = int(cute::block_rank_in_cluster()) * Threads + int(threadIdx.x);
+    for (int at = first; at < TileM * kRuns; at += Ctas * Threads) {
+      const int m = at / kRuns, n = at % kRuns * V;
+      float c[V] = {};
+      CUTE_UNROLL
+      for (int cta = 0; cta < Ctas; ++cta) {
+        float part[V];
+        load_of_cluster(&storage_->part[0][m][n], cta, part);
+        CUTE_UNROLL
+        for (int v = 0; v < V; ++v) c[v] += part[v];
+      }
+      f(c, tile.m * TileM + m, tile.n * TileN + n);
+    }
+    cute::cluster_sync();  // other CTAs may still read the shared memory of this CTA
   }
 
  private:
@@ -449,7 +505,7 @@ struct StreamGemm {
     }
   }
 
-  Storage const* storage_;
+  Storage* storage_;
 };
 
 }  // namespace cutegen

@@ -169,6 +169,7 @@ Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params,
                {"args", arguments(k.tensors, k.numbers)},
                {"shared_bytes", shared_bytes(c, params)}};
   if (persistent(engine_of(c, params))) product["grid"] = {label("tiles"), params.at("split"), 1};
+  if (sums_in_cluster(c, params)) product["cluster"] = {1, params.at("split"), 1};
   if (by_halves(params)) {
     add_map_arguments(c, label, product);
     product["cluster"] = {int_param(params, "cluster"), 1, 1};
@@ -196,7 +197,7 @@ Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params,
                      {"block", {256, 1, 1}},
                      {"pdl", true},
                      {"args", arguments(k.tensors_combine, k.numbers_combine)}});
-  if (int_param(params, "split") > 1)
+  if (int_param(params, "split") > 1 && !sums_in_cluster(c, params))
     steps.push_back(
         {{"id", label("combine")},
          {"kernel", label("combine")},
@@ -473,12 +474,13 @@ ProgramPart product_part(const Task& task, const Contraction& c, const Json& par
   ProgramPart part;
   part.file = label("kernel") + ".cu";
   part.source = kernel.source;
-  part.hopper = persistent(engine);
+  const bool in_cluster = sums_in_cluster(c, chosen);
+  part.hopper = persistent(engine) || in_cluster;
   add_symbols(c, kernel, ctas_text(c, chosen, engine, label), label, part);
   if (engine == MatmulEngine::wgmma) add_maps(c, label, part);
   if (engine == MatmulEngine::wgmma && shares_last_round(chosen))
     add_last_round(chosen, label, part);
-  if (int_param(chosen, "split") > 1)
+  if (int_param(chosen, "split") > 1 && !in_cluster)
     part.scratch.push_back({{"name", label("partial")},
                             {"dtype", "f32"},
                             {"shape", {chosen.at("split"), label("elements")}}});

@@ -196,7 +196,7 @@ std::string MatmulFinish::work(Places places, bool held) const {
          join(values, ", ") + ");\n" + stores;
 }
 
-std::string MatmulFinish::results(Numbers& numbers, bool ahead) {
+std::string MatmulFinish::results(Numbers& numbers, bool ahead, const std::string& each) {
   const bool reads = std::any_of(inputs_.begin(), inputs_.end(),
                                  [](const FactorAccess& a) { return !a.operand->counts; });
   Layouts layouts = this->layouts(numbers);
@@ -205,7 +205,7 @@ std::string MatmulFinish::results(Numbers& numbers, bool ahead) {
   const std::string of_place = layouts.coordinates("m") + layouts.coordinates("n");
   return tensors + of_batch +
          (ahead && reads ? each_ahead(of_place)
-                         : each_text(c_.groups(), of_place, work(Places::coordinates)));
+                         : each_text(each, c_.groups(), of_place, work(Places::coordinates)));
 }
 
 std::string MatmulFinish::each_ahead(const std::string& coordinates) const {
@@ -234,12 +234,13 @@ std::string MatmulFinish::each_ahead(const std::string& coordinates) const {
       indent(work(Places::coordinates, true), 6));
 }
 
-std::string each_text(int64_t groups, const std::string& coordinates, const std::string& body) {
+std::string each_text(const std::string& each, int64_t groups, const std::string& coordinates,
+                      const std::string& body) {
   return fmt::format(
-      "gemm.each<kVector>(tile, [&](float const (&product){}[kVector], int m, int n) {{\n"
+      "gemm.{}(tile, [&](float const (&product){}[kVector], int m, int n) {{\n"
       "{}"
       "  if (m >= m_size || n >= n_size) return;\n{}\n}});",
-      groups == 1 ? "" : fmt::format("[{}]", groups), inner(coordinates, 2), indent(body, 2));
+      each, groups == 1 ? "" : fmt::format("[{}]", groups), inner(coordinates, 2), indent(body, 2));
 }
 
 }  // namespace cutegen::recipes

@@ -58,6 +58,9 @@ class Layouts {
   std::string prefix_;
 };
 
+// The engines' method that calls a function for each vector of results.
+inline constexpr const char* kEach = "each<kVector>";
+
 class MatmulFinish {
  public:
   // `part` is the index of the product among the products of a joined kernel (nest/joined.h).
@@ -76,9 +79,10 @@ class MatmulFinish {
   // Writes loads, arithmetic and stores for kVector neighbouring results. If `held` is set, takes
   // the operands from registers, not from memory.
   std::string work(Places places = Places::indices, bool held = false) const;
-  // Writes the declarations of the tensors, and the loop over the results of a tile. If `ahead` is
-  // set, the loop loads operands of several result vectors before it stores a vector.
-  std::string results(Numbers& numbers, bool ahead);
+  // Writes the declarations of the tensors, and the loop over the results of a tile by the method
+  // `each` of the engine. If `ahead` is set, the loop loads operands of several result vectors
+  // before it stores a vector.
+  std::string results(Numbers& numbers, bool ahead, const std::string& each = kEach);
 
  private:
   std::string each_ahead(const std::string& coordinates) const;
@@ -93,8 +97,9 @@ class MatmulFinish {
   std::vector<FactorAccess> inputs_, outputs_;
 };
 
-// Writes the call of gemm.each(), which runs `body` for each vector of kVector neighbouring
+// Writes the call of the method `each`, which runs `body` for each vector of kVector neighbouring
 // results. `coordinates` comes before the check of the edges, so that it runs for all vectors.
-std::string each_text(int64_t groups, const std::string& coordinates, const std::string& body);
+std::string each_text(const std::string& each, int64_t groups, const std::string& coordinates,
+                      const std::string& body);
 
 }  // namespace cutegen::recipes

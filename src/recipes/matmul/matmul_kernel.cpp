@@ -19,12 +19,14 @@ namespace {
 
 // How the CTAs that multiply a tile share the depth.
 enum class Shares {
-  all,   // one CTA takes all
-  even,  // kSplit CTAs share every tile
-  tail   // `pieces` CTAs share each tile of the last round
+  all,      // one CTA takes all
+  even,     // kSplit CTAs share every tile
+  cluster,  // the kSplit CTAs of a cluster share every tile
+  tail      // `pieces` CTAs share each tile of the last round
 };
 
-Shares shares_of(const Json& params) {
+Shares shares_of(const Contraction& c, const Json& params) {
+  if (sums_in_cluster(c, params)) return Shares::cluster;
   if (params.at("split") > 1) return Shares::even;
   return params.value("tail", 1) > 1 ? Shares::tail : Shares::all;
 }
@@ -41,7 +43,7 @@ std::string steps(const Contraction& c, Shares shares) {
         "const int share = part ? ceil_div(tiles_k, pieces) : tiles_k;\n"
         "const int first = part ? (id - whole) % pieces * share : 0;\n"
         "int last = cute::min(first + share, tiles_k);\n";
-  if (shares == Shares::even)
+  if (shares == Shares::even || shares == Shares::cluster)
     text =
         "const int tiles_k = ceil_div(k_size, kTileK), share = ceil_div(tiles_k, kSplit);\n"
         "const int first = blockIdx.y * share;\n"
@@ -399,14 +401,14 @@ class JoinedText {
 class MatmulWriter {
  public:
   MatmulWriter(const Task& task, const Contraction& c, const Json& params, const Label& label)
-      : task_(task), c_(c), params_(params), label_(label), shares_(shares_of(params)) {
+      : task_(task), c_(c), params_(params), label_(label), shares_(shares_of(c, params)) {
     for (const Contraction* part : parts_of(c)) finishes_.emplace_back(*part, finishes_.size());
   }
 
   MatmulKernel write() {
     MatmulKernel k;
     auto t = product_text(k);
-    if (shares_ != Shares::all) {
+    if (shares_ == Shares::even || shares_ == Shares::tail) {
       std::string combine = combine_text(k);
       t["combine"] = combine.substr(combine.find("\n\n"));  // without the template's heading
     }
@@ -445,6 +447,8 @@ class MatmulWriter {
   std::string results_text(MatmulKernel& k) {
     const MatmulEngine engine = engine_of(c_, params_);
     const bool ahead = engine == MatmulEngine::wgmma || engine == MatmulEngine::wgmma_pairs;
+    if (shares_ == Shares::cluster)
+      return finishes_.front().results(k.numbers, ahead, "each_of_cluster<kVector, kSplit>");
     if (!apart(c_)) return finishes_.front().results(k.numbers, ahead);
     std::string text;
     for (size_t p = 0; p < finishes_.size(); ++p)
@@ -513,7 +517,9 @@ class MatmulWriter {
     for (const char* name : {"tile_m", "tile_n", "tile_k", "threads", "stages"})
       t[name] = params_.at(name).dump();
     t["gemm"] = gemm_type(c_, params_, label_);
-    t["compute"] = (split ? fmt::format("constexpr int kSplit = {};\n\n", number("split")) : "") +
+    t["compute"] = (split || shares_ == Shares::cluster
+                        ? fmt::format("constexpr int kSplit = {};\n\n", number("split"))
+                        : "") +
                    compute_text();
     t["a"] = name_of(c_, c_.a);
     t["b"] = name_of(c_, c_.b);
@@ -549,7 +555,7 @@ class MatmulWriter {
           "n_size),\n"
           "    make_layout(make_shape(Int<kVector>{}, m_size, n_size),\n"
           "                make_stride(Int<1>{}, int64_t(n_size), Int<1>{})));\n" +
-              each_text(1, "", "cutegen::store(product, parts(_, m, n));\n"),
+              each_text(kEach, 1, "", "cutegen::store(product, parts(_, m, n));\n"),
           2 + deeper);
     } else {
       t["results"] = indent(results_text(k), 2 + deeper);
@@ -610,6 +616,11 @@ MatmulEngine engine_of(const Contraction& c, const Json& params) {
 bool persistent(MatmulEngine engine) {
   return engine == MatmulEngine::wgmma || engine == MatmulEngine::wgmma_fp32 ||
          engine == MatmulEngine::wgmma_pairs;
+}
+
+bool sums_in_cluster(const Contraction& c, const Json& params) {
+  const Json& split = params.at("split");
+  return c.hopper && engine_of(c, params) == MatmulEngine::stream && split > 1 && split <= 8;
 }
 
 bool ping_pong(const Json& params) {

@@ -34,6 +34,9 @@ MatmulEngine engine_of(const Contraction& c, const Json& params);
 bool persistent(MatmulEngine engine);
 // Returns whether two warpgroups compute tiles alternately (only with MatmulEngine::wgmma).
 bool ping_pong(const Json& params);
+// Returns whether the CTAs that share the depth of a tile are a cluster, which adds their parts.
+// Otherwise, a second kernel adds the parts of a split product.
+bool sums_in_cluster(const Contraction& c, const Json& params);
 // Returns how many tf32 products of wgmma_fp32 replace one product of floats.
 int products_of(const Contraction& c);
 // Returns the products of a joined kernel (nest/joined.h) in order, or only `c` if `c` is not

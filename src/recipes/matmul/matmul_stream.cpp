@@ -17,6 +17,15 @@ constexpr int64_t kThreads = 256;
 constexpr int64_t kMostOfTiles = int64_t{64} * 1024;  // bytes of A in shared memory
 constexpr int64_t kMostRows = kMostPackedRows;
 
+// The numbers of CTAs that may share the depth of a tile. Up to 8 are a cluster on Hopper, which
+// adds their parts.
+std::vector<int64_t> splits_of(const Contraction& c) {
+  std::vector<int64_t> splits;
+  for (int64_t split : {1, 2, 3, 4, 5, 6, 8, 16})
+    if (may_split(c, split)) splits.push_back(split);
+  return splits;
+}
+
 // The warps of a CTA that share the depth.
 int64_t deep_of(int64_t tile_n) {
   return kThreads / 32 / std::max<int64_t>(1, tile_n / 32);
@@ -75,9 +84,7 @@ bool streams(const Contraction& c) {
 }
 
 std::vector<RecipeParameter> stream_parameters(const Contraction& c) {
-  std::vector<int64_t> splits;
-  for (int64_t split : {1, 2, 4, 8, 16})
-    if (may_split(c, split)) splits.push_back(split);
+  std::vector<int64_t> splits = splits_of(c);
   const int64_t wanted = stream_safe(c).at("split").get<int64_t>();
   std::stable_sort(splits.begin(), splits.end(), [&](int64_t a, int64_t b) {
     auto far = [&](int64_t s) { return std::max(s, wanted) / std::min(s, wanted); };
@@ -121,8 +128,10 @@ bool stream_legal(const Contraction& c, const Json& params) {
 }
 
 // The rates fit times on an H200: 8 and 16 rows, 4096 to 14336 columns, 16-bit and 8-bit weights.
+// The time of a sum in a cluster is a guess.
 double stream_seconds(const Contraction& c, const Json& params) {
-  constexpr double kDram = 3.1e12, kRows = 2.4e12, kL2 = 5.5e12, kCombine = 2e-6;
+  constexpr double kDram = 3.1e12, kRows = 2.4e12, kL2 = 5.5e12, kCombine = 2e-6, kCluster = 0.7e-6,
+                   kWave = 0.8e-6;
   const int64_t m = int_param(params, "tile_m"), n = int_param(params, "tile_n"),
                 split = int_param(params, "split");
   const double depth = double(c.size(c.k)), columns = double(c.size(c.n)),
@@ -132,13 +141,20 @@ double stream_seconds(const Contraction& c, const Json& params) {
   // All CTAs together copy these bytes of the first factor to shared memory.
   const double rows = batches * double(tiles_n * c.size(c.m)) * depth * 2;
   const double ctas = double(tiles_m * tiles_n * split) * batches;
-  const double rounds = std::max(1.0, double(ceil_div(int64_t(ctas), 2 * kSms)) * 2 * kSms / ctas);
+  const double waves = double(ceil_div(int64_t(ctas), 2 * kSms));
+  const double rounds = std::max(1.0, waves * 2 * kSms / ctas);
   // With fewer than 1.5 CTAs per SM, reads do not reach the full rate.
   const double idle = 1 + 0.6 * std::max(0.0, 1.5 * kSms / ctas - 1);
+  // The last CTA of a tile may have less of the depth than the others.
+  const int64_t tiles_k = ceil_div(c.size(c.k), int_param(params, "tile_k"));
+  const double uneven = double(ceil_div(tiles_k, split) * split) / double(tiles_k);
   double seconds =
-      (std::hypot(weights / kDram, rows / kRows) + double(tiles_m - 1) * weights / kL2) *
+      uneven * (std::hypot(weights / kDram, rows / kRows) + double(tiles_m - 1) * weights / kL2) *
       std::max(1 + 0.25 * (std::min(rounds, 2.0) - 1), idle);
-  if (split > 1)
+  seconds += kWave * (waves - 1);
+  if (sums_in_cluster(c, params))
+    seconds += kCluster;
+  else if (split > 1)
     seconds += kCombine + 8 * double(split) * double(c.size(c.m)) * columns * batches / kDram;
   return seconds;
 }
@@ -148,7 +164,7 @@ Json stream_safe(const Contraction& c) {
   const int64_t tile_m = rows <= 8 ? 8 : rows <= 16 ? 16 : rows <= 32 ? 32 : 64;
   Json best;
   for (int64_t tile_n : {64, 32, 128, 16})
-    for (int64_t split = 1; split <= 16 && may_split(c, split); split *= 2) {
+    for (int64_t split : splits_of(c)) {
       Json params{{"vector", 8},    {"tile_m", tile_m}, {"tile_n", tile_n}, {"tile_k", 0},
                   {"threads", 256}, {"stages", 1},      {"split", split},   {"stream", 1}};
       params = with_stream_shape(c, std::move(params));

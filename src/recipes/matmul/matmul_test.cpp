@@ -62,9 +62,22 @@ TEST(Matmul, FewRowsStreamTheirWeights) {
   const ProductCase few("mm_few_rows", MathMode::bf16, "sm_90a");
   EXPECT_EQ(few.match.safe.at("stream"), 1);
   EXPECT_EQ(few.match.safe.at("tile_m"), 8);
-  EXPECT_EQ(few.match.safe.at("split"), 1);
   EXPECT_THAT(few.source(), HasSubstr("cutegen::StreamGemm<"));
   EXPECT_THAT(few.source({{"stream", 0}, {"tile_m", 64}}), HasSubstr("cutegen::WgmmaGemm<"));
+}
+
+// A second kernel would cost 2 us.
+TEST(Matmul, AClusterAddsThePartsOfAStreamedProduct) {
+  const ProductCase few("mm_few_rows", MathMode::bf16, "sm_90a");
+  const Json four{{"split", 4}}, sixteen{{"split", 16}};
+  EXPECT_THAT(few.source(four), HasSubstr("gemm.each_of_cluster<kVector, kSplit>("));
+  const Json plan = to_json(few.program(four).plan);
+  EXPECT_EQ(plan["steps"].size(), 1u);
+  EXPECT_EQ(plan["steps"][0]["cluster"], Json({1, 4, 1}));
+  EXPECT_FALSE(plan.contains("scratch"));
+  EXPECT_EQ(to_json(few.program(sixteen).plan)["steps"].size(), 2u);  // a cluster has up to 8 CTAs
+  const ProductCase ampere("mm_few_rows", MathMode::bf16, "sm_80");
+  EXPECT_THAT(ampere.source({{"stream", 1}, {"split", 4}}), Not(HasSubstr("each_of_cluster")));
 }
 
 // 16 bytes of each factor in one access; results stay pairs.
@@ -280,8 +293,8 @@ TEST(Matmul, WgmmaMultipliesInTheMathMode) {
   EXPECT_EQ(plan["steps"][0]["args"][0]["map"], "map_a");
 }
 
-// A division for each tensor and vector took as long as the multiplications. Now the compiler divides
-// once for each row and column of a thread, because the coordinates come before the check.
+// A division for each tensor and vector took as long as the multiplications. Now the compiler
+// divides once for each row and column of a thread, because the coordinates come before the check.
 TEST(Matmul, ResultsLieAtCoordinatesThatTensorsShare) {
   const std::string source = ProductCase("mm_heads", MathMode::bf16, "sm_90a").source();
   const size_t of_m = source.find("const auto at_m = cutegen::coordinates(m, int(m_size1)"),
