@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes/matmul/matmul_tiling.h"
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "recipes/matmul/matmul_maps.h"
@@ -10,6 +12,8 @@ namespace {
 
 // If warpgroups take turns, no other work hides the end of the last tile. In steps along k.
 constexpr double kLastEpilogue = 160;
+constexpr double kWgmmaRate = 3e12;  // multiplications of an SM in a second
+constexpr int64_t kMostFewRows = 64;
 constexpr int64_t kMostParts = int64_t{1} << 28;  // elements of all parts of a split product
 
 // Estimates what a split costs, in multiplications of the busiest SM. It writes and reads its
@@ -29,6 +33,18 @@ double cost(const Contraction& c, const Tiling& t) {
   const double depth = double(ceil_div(c.size(c.k), t.split)) + t.start;
   const double steps = double(rounds) * depth + (t.ping_pong ? kLastEpilogue : 0);
   return double(t.tile_m * t.tile_n) * steps / t.speed + cost_of_parts(c, t);
+}
+
+// Estimates the time of a product with at most 64 rows, which reads its second factor from DRAM, in
+// multiplications of the busiest SM. The rates fit times on an H200.
+double cost_of_few_rows(const Contraction& c, const Tiling& t) {
+  constexpr double kDram = 3.1e12, kL2 = 5.5e12, kEnough = 96;  // CTAs that keep the DRAM busy
+  const double depth = double(c.size(c.k) * c.batches());
+  const double columns = 2 * double(c.size(c.n)) * depth;
+  const double rows = 2 * double(ceil_div(c.size(c.n), t.tile_n) * c.size(c.m)) * depth;
+  const double ctas = double(tiles(c, t.tile_m, t.tile_n) * t.split);
+  const double seconds = std::hypot(columns / kDram, rows / kL2) / std::min(1.0, ctas / kEnough);
+  return seconds * kWgmmaRate + cost_of_parts(c, t);
 }
 
 std::vector<Tiling> float_tilings(const Contraction& c) {
@@ -131,18 +147,21 @@ bool wgmma_applies(const Contraction& c) {
 Tiling best_tiling(const Contraction& c) {
   const bool wgmma = wgmma_applies(c) && bytes_of_element(c) == 2;
   std::vector<Tiling> all = wgmma ? wgmma_tilings(c) : float_tilings(c);
-  std::erase_if(all, [&](const Tiling& t) { return !holds_groups(c, t.tile_n); });
+  const bool few = wgmma && c.size(c.m) <= kMostFewRows;
+  std::erase_if(all, [&](const Tiling& t) {
+    return !holds_groups(c, t.tile_n) || (few && t.tile_m > kMostFewRows);
+  });
+  const auto cost_of = [&](const Tiling& t) { return few ? cost_of_few_rows(c, t) : cost(c, t); };
   Tiling best = all[0];
   for (Tiling t : all)
     for (t.split = 1; t.split <= (t.ping_pong ? 1 : 128) && may_split(c, t.split); t.split *= 2)
-      if (cost(c, t) < cost(c, best)) best = t;
+      if (cost_of(t) < cost_of(best)) best = t;
   return best;
 }
 
 double seconds_of(const Contraction& c) {
-  // Multiplications of an SM in a second at speed 1.
   const bool wgmma = wgmma_applies(c) && bytes_of_element(c) == 2;
-  return cost(c, best_tiling(c)) / (wgmma ? 3e12 : 4e11);
+  return cost(c, best_tiling(c)) / (wgmma ? kWgmmaRate : 4e11);
 }
 
 }  // namespace cutegen::recipes
