@@ -49,12 +49,12 @@ CUTE_DEVICE int part_of(TileIndex& tile, const int (&tiles)[Parts]) {
 // Splits an index into the coordinates of a mode with several sizes, innermost first. The last size
 // is not needed, because coordinates beyond an edge are not used. A tensor that is indexed by
 // coordinates needs no divisions, and the compiler divides once for all vectors of a row.
-CUTE_DEVICE auto coordinates(int index, int inner, int) {
+CUTE_DEVICE auto split_index(int index, int inner, int) {
   return cute::make_coord(index % inner, index / inner);
 }
 template <class... Outer>
-CUTE_DEVICE auto coordinates(int index, int inner, int next, Outer... outer) {
-  return cute::prepend(coordinates(index / inner, next, outer...), index % inner);
+CUTE_DEVICE auto split_index(int index, int inner, int next, Outer... outer) {
+  return cute::prepend(split_index(index / inner, next, outer...), index % inner);
 }
 
 // Says which vectors of a tile each thread copies: neighbouring threads copy neighbouring vectors.

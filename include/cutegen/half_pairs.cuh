@@ -22,6 +22,11 @@
 // 2^-27 of the largest value of each of its two runs. Infinities, NaN and operands whose largest
 // magnitude is below 2^-112 set the flag, too.
 //
+// A product in tf32 needs only high parts, because half precision rounds like tf32. With Parts 1,
+// split_pairs() stores batch b in matrix b, and the scales are 1, so that no kernel has to find the
+// largest magnitudes. The flag is set if a magnitude is above half precision's largest number, or if
+// a run's largest magnitude is below 2^-13, because its rounding error may then be above 2^-12 of it.
+//
 // Example: find_largest<4, true>(rows, 0, control);           // kernel 1
 //          SplitScales scales(control);                       // kernel 2
 //          split_pairs<4, true>(rows, 0, scales, pairs, control);
@@ -129,9 +134,10 @@ CUTE_DEVICE void find_largest(Global const& global, int which, uint32_t* control
 
 // The exponents that scale both operands.
 struct SplitScales {
-  int exponent[2];
+  int exponent[2] = {};
   bool fits = true;  // no operand has values that half precision cannot represent
 
+  SplitScales() = default;  // both scales are 1
   CUTE_DEVICE explicit SplitScales(uint32_t* control) {
     CUTE_UNROLL
     for (int which = 0; which < 2; ++which) {
@@ -152,34 +158,35 @@ struct SplitScales {
   }
 };
 
-// Returns whether one of the maxima is too small. A maximum includes the lanes whose numbers differ
-// only in the bits from First to Last / 2. All threads of a warp must call any_small().
+// Returns whether one of the maxima is below `least`, but not zero. A maximum includes the lanes
+// whose numbers differ only in the bits from First to Last / 2. All threads of a warp must call
+// any_small().
 template <int First, int Last, int Size>
-CUTE_DEVICE bool any_small(float (&most)[Size]) {
-  constexpr float kLeast = 4.0f;
+CUTE_DEVICE bool any_small(float (&most)[Size], float least) {
   bool small = false;
   CUTE_UNROLL
   for (int i = 0; i < Size; ++i) {
     CUTE_UNROLL
     for (int step = First; step < Last; step *= 2)
       most[i] = fmaxf(most[i], __shfl_xor_sync(0xffffffffu, most[i], step));
-    small = small || (most[i] > 0 && most[i] < kLeast);
+    small = small || (most[i] > 0 && most[i] < least);
   }
   return small;
 }
 
-// Splits this CTA's blocks of operand `which`, and sets the flag if a run of 64 elements is too
-// small. Does nothing if the product will not use the pairs.
-template <int Vector, bool AlongDepth, class Global>
+// Splits this CTA's blocks of operand `which`, and sets the flag if the parts are too inaccurate.
+// Does nothing if the product will not use the pairs.
+template <int Vector, bool AlongDepth, int Parts = 2, class Global>
 CUTE_DEVICE void split_pairs(Global const& global, int which, SplitScales const& scales,
                              cute::half_t* pairs, uint32_t* control) {
   using Block = SplitBlock<AlongDepth>;
+  constexpr float kLeast = Parts == 2 ? 4.0f : 0x1p-13f, kMost = 65504.0f;
   if (!scales.fits) return;
   const float scale = power_of_two(scales.exponent[which]);
   const int rows = cute::size<0>(global), depths = cute::size<1>(global);
   const int64_t line = cute::ceil_div(AlongDepth ? depths : rows, 8) * int64_t(8);
   const int64_t matrix = line * (AlongDepth ? rows : depths);
-  bool small = false;
+  bool wrong = false;
   each_block<Vector, AlongDepth>(global, [&](auto const& x, int row, int depth, int batch) {
     // The largest magnitudes across packs, and across the elements of each pack.
     float across[4] = {}, within[Block::kPacks] = {};
@@ -193,26 +200,27 @@ CUTE_DEVICE void split_pairs(Global const& global, int which, SplitScales const&
         low.element[v] = cute::half_t(scaled - float(high.element[v]));
         // A magnitude that the scale rounds to zero still counts.
         const float size = x[i][v] != 0 ? fmaxf(fabsf(scaled), 1e-30f) : 0.0f;
+        if (Parts == 1 && !(fabsf(scaled) <= kMost)) wrong = true;  // also NaN
         across[v] = fmaxf(across[v], size);
         within[i] = fmaxf(within[i], size);
       }
       const int r = row + Block::row(i), k = depth + Block::depth(i);
       if (r >= rows || k >= depths) continue;
-      cute::half_t* to = pairs + 2 * batch * matrix + (AlongDepth ? r : k) * line +
+      cute::half_t* to = pairs + Parts * batch * matrix + (AlongDepth ? r : k) * line +
                          (AlongDepth ? k : r);
       write_pack(high, to);
-      write_pack(low, to + matrix);
+      if constexpr (Parts == 2) write_pack(low, to + matrix);
     }
     // kLanes neighbouring lanes hold packs of one line. A short run at an edge proves nothing.
     constexpr int kLanes = AlongDepth ? 16 : 8;
     const bool tall = rows - row >= cute::min(rows, kShortRun),
                deep = depths - depth >= cute::min(depths, kShortRun);
-    const bool small_across = any_small<kLanes, 32>(across),
-               small_within = any_small<1, kLanes>(within);
-    small |= AlongDepth ? (tall && small_across) || (deep && small_within)
+    const bool small_across = any_small<kLanes, 32>(across, kLeast),
+               small_within = any_small<1, kLanes>(within, kLeast);
+    wrong |= AlongDepth ? (tall && small_across) || (deep && small_within)
                         : (deep && small_across) || (tall && small_within);
   });
-  if (__any_sync(0xffffffffu, small) && threadIdx.x % 32 == 0) atomicOr(control, 1u);
+  if (__any_sync(0xffffffffu, wrong) && threadIdx.x % 32 == 0) atomicOr(control, 1u);
 }
 
 }  // namespace cutegen

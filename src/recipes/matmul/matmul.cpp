@@ -127,7 +127,7 @@ int64_t shared_bytes(const Contraction& c, const Json& params) {
   const MatmulEngine engine = engine_of(c, params);
   if (engine == MatmulEngine::wgmma_fp32) return wgmma_fp32_shared(c, params);
   if (engine == MatmulEngine::wgmma) return wgmma_shared(params);
-  if (engine == MatmulEngine::wgmma_pairs) return pairs_shared(params);
+  if (engine == MatmulEngine::wgmma_pairs) return pairs_shared(c, params);
   if (engine == MatmulEngine::stream) return stream_shared(c, params);
   if (engine == MatmulEngine::mma)
     return (int_param(params, "tile_m") + int_param(params, "tile_n")) *
@@ -342,9 +342,9 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
              .legal = halves && hopper  ? Values{256, 192, 128, 160, 64, 32}
                       : c.groups() == 3 ? Values{96, 128, 64}
                                         : Values{128, 64, 32}};
-  const RecipeParameter vector{.name = "vector",
-                               .meaning = "neighbouring elements that a thread moves in one access",
-                               .legal = vectors},
+  RecipeParameter vector{.name = "vector",
+                         .meaning = "neighbouring elements that a thread moves in one access",
+                         .legal = vectors},
       stages{.name = "stages",
              .meaning = "pipeline stages: tiles along the depth in shared memory at once",
              .legal = !cores   ? Values{3, 2, 4, 1}
@@ -376,6 +376,19 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
             .meaning = "1: two warpgroups take tiles in turn; one writes while one multiplies",
             .legal = {0, 1}};
   // The parameters that change the time most come first.
+  const RecipeParameter halves_on{
+      .name = "by_halves",
+      .meaning = c.math_mode == MathMode::tf32
+                     ? "1: round both factors to half precision first, which is as accurate as tf32"
+                     : "1: split both factors into pairs of half-precision values first",
+      .legal = pairs_apply(c) && pairs_pay(c) ? Values{1, 0} : Values{0, 1}};
+  if (cores && hopper && pairs_apply(c)) {
+    tile_m.legal.push_back(256);
+    tile_n.legal.insert(tile_n.legal.begin(), {256, 192});
+    stages.legal.push_back(5);
+    return {wgmma,  halves_on, tile_m,   tile_n, cluster, split,
+            stages, vector,    cores_on, tile_k, threads};
+  }
   if (cores && hopper && !halves)
     return {wgmma, tile_m, tile_n, split, stages, vector, cores_on, tile_k, threads};
   if (cores && hopper) {
@@ -393,10 +406,6 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
   }
   if (hopper && pairs_apply(c)) {
     tile_n.legal.insert(tile_n.legal.begin() + 1, 192);
-    const RecipeParameter halves_on{
-        .name = "by_halves",
-        .meaning = "1: split both factors into pairs of half-precision values first",
-        .legal = pairs_pay(c) ? Values{1, 0} : Values{0, 1}};
     return {wgmma, halves_on, tile_m, tile_n, cluster, split, stages, tile_k, threads, vector};
   }
   if (hopper) return {wgmma, tile_m, tile_n, split, stages, tile_k, threads, vector};

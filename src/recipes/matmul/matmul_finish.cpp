@@ -101,7 +101,7 @@ std::pair<std::string, std::string> Layouts::mode(const FactorAccess& a,
 std::string Layouts::coordinates(const std::string& axis) {
   const auto& loops = axis == "m" ? c_.loops_m : axis == "n" ? c_.loops_n : c_.loops_batch;
   if (loops.size() < 2) return "";
-  return fmt::format("const auto at_{} = cutegen::coordinates({}, {});\n", axis, axis,
+  return fmt::format("const auto at_{} = cutegen::split_index({}, {});\n", axis, axis,
                      join(sizes(loops, axis.substr(0, 1)), ", "));
 }
 

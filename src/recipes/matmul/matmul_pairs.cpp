@@ -43,6 +43,11 @@ std::string tensor_text(Layouts& layouts, const Factor& factor, const std::strin
       name, from, rows, varies_with_batch(factor) ? "batches" : "1", row, depth, batch);
 }
 
+// The half-precision parts of a value: a product in tf32 needs only the high one.
+int64_t halves_of(const Contraction& c) {
+  return c.math_mode == MathMode::tf32 ? 1 : 2;
+}
+
 std::string order_text(const Factor& factor, const std::string& vector) {
   return fmt::format("{}, {}", vector, along_depth(factor));
 }
@@ -56,13 +61,13 @@ std::string box_text(const Factor& factor, const char* name, int64_t rows) {
 }
 
 // Adds the buffer and the tensor map of one factor's pairs.
-void add_factor(const Factor& factor, const Label& label, const std::string& name,
+void add_factor(const Factor& factor, int64_t halves, const Label& label, const std::string& name,
                 const std::string& rows, ProgramPart& part) {
   const std::string size = fmt::format("max({},1)", rows),
                     depth = fmt::format("max({},1)", label("k_size")),
                     along = along_depth(factor) ? depth : size,
                     across = along_depth(factor) ? size : depth, line = label("line_" + name),
-                    matrices = fmt::format("2*max({},1)", batches_of(factor, label));
+                    matrices = fmt::format("{}*max({},1)", halves, batches_of(factor, label));
   part.symbols[line] = fmt::format("ceil_div({},8)*8", along);
   part.scratch.push_back(
       {{"name", label("pairs_" + name)}, {"dtype", "f16"}, {"shape", {matrices, across, line}}});
@@ -71,6 +76,31 @@ void add_factor(const Factor& factor, const Label& label, const std::string& nam
       {"spec", "cg_map_" + name},
       {"dims", {along, across, matrices}},
       {"strides", {"1", line, fmt::format("{}*{}", line, across)}}};
+}
+
+// A tile of a product in tf32. A thread holds at most 128 results.
+struct HalfTile {
+  int64_t m, n, stages;
+  double speed;
+};
+constexpr HalfTile kHalfTiles[] = {
+    {.m = 128, .n = 256, .stages = 4, .speed = 1},
+    {.m = 256, .n = 128, .stages = 4, .speed = 1.03},
+    {.m = 128, .n = 192, .stages = 5, .speed = 0.97},
+};
+
+// Estimates the time of a product of high parts in seconds, as for 16-bit operands.
+double half_seconds(const Contraction& c, const HalfTile& t) {
+  constexpr double kRate = 3e12;  // multiplications of an SM
+  const double rounds = double(ceil_div(tiles(c, t.m, t.n), kSms));
+  return rounds * double(t.m * t.n) * double(c.size(c.k) + 200) / t.speed / kRate;
+}
+
+const HalfTile& best_half_tile(const Contraction& c) {
+  return *std::min_element(std::begin(kHalfTiles), std::end(kHalfTiles),
+                           [&](const HalfTile& a, const HalfTile& b) {
+                             return half_seconds(c, a) < half_seconds(c, b);
+                           });
 }
 
 // Estimates the time of the product of pairs in seconds. On an H200, 4096 x 4096 x 4096 products
@@ -86,15 +116,15 @@ double pairs_seconds(const Contraction& c, int64_t tile_n) {
   return rounds * 128 * double(tile_n) * depth / kRate;
 }
 
-// Estimates the time of the other three launches: two passes read the factors, and one writes
-// pairs.
+// Estimates the time of the other three launches. For pairs, two passes read the factors.
 double split_seconds(const Contraction& c) {
   constexpr double kLaunch = 3e-6;
   const auto elements = [&](const Factor& factor, int axis) {
     return double(c.size(axis)) * double(c.size(c.k)) *
            double(varies_with_batch(factor) ? c.batches() : 1);
   };
-  return (elements(c.a, c.m) + elements(c.b, c.n)) * 12 / kBytes + 3 * kLaunch;
+  const double bytes = halves_of(c) == 1 ? 6 : 12;
+  return (elements(c.a, c.m) + elements(c.b, c.n)) * bytes / kBytes + 3 * kLaunch;
 }
 
 int64_t tile_of_pairs(const Contraction& c) {
@@ -108,38 +138,61 @@ bool pairs_apply(const Contraction& c) {
     return factor.operand.dtype == DType::f32 && factor.row.move != Move::none &&
            factor.depth.move != Move::none;
   };
-  return c.hopper && c.math_mode == MathMode::fp32 && !c.joined() && !c.zero_outside &&
-         c.batch_axes.size() <= 1 && c.m >= 0 && c.n >= 0 && c.k >= 0 && floats(c.a) && floats(c.b);
+  return c.hopper && (c.math_mode == MathMode::fp32 || c.math_mode == MathMode::tf32) &&
+         !c.joined() && !c.zero_outside && c.batch_axes.size() <= 1 && c.m >= 0 && c.n >= 0 &&
+         c.k >= 0 && floats(c.a) && floats(c.b);
 }
 
 bool by_halves(const Json& params) {
   return params.value("by_halves", 0) == 1 && params.value("wgmma", 0) == 1;
 }
 
-int64_t pairs_shared(const Json& params) {
-  // Two parts of both tiles, with lines of 128 bytes, and three barriers.
-  const int64_t stage = 2 * (int_param(params, "tile_m") + int_param(params, "tile_n")) * 128 + 24;
-  return ceil_div(int_param(params, "stages") * stage, 1024) * 1024;
+int64_t pairs_shared(const Contraction& c, const Json& params) {
+  // The parts of both tiles, with lines of 128 bytes, and a barrier for each part and one more. A
+  // WgmmaGemm has two further barriers.
+  const int64_t halves = halves_of(c),
+                lines = int_param(params, "tile_m") + int_param(params, "tile_n");
+  const int64_t stage = halves * lines * 128 + 8 * (halves + 1);
+  return ceil_div(int_param(params, "stages") * stage + (halves == 1 ? 16 : 0), 1024) * 1024;
 }
 
 bool pairs_legal(const Contraction& c, const Json& params) {
-  const int64_t n = int_param(params, "tile_n"), cluster = int_param(params, "cluster");
-  return pairs_apply(c) && int_param(params, "split") == 1 && int_param(params, "tile_m") == 128 &&
-         (n == 128 || n == 192) && (cluster == 1 || cluster == 2) &&
-         int_param(params, "stages") >= 2 && pairs_shared(params) <= kPairsShared;
+  const int64_t m = int_param(params, "tile_m"), n = int_param(params, "tile_n"),
+                cluster = int_param(params, "cluster");
+  if (halves_of(c) == 1) {
+    const bool known = std::any_of(std::begin(kHalfTiles), std::end(kHalfTiles),
+                                   [&](const HalfTile& t) { return t.m == m && t.n == n; });
+    return pairs_apply(c) && known && int_param(params, "split") == 1 && cluster == 1 &&
+           int_param(params, "stages") >= 3 && pairs_shared(c, params) <= kPairsShared;
+  }
+  return pairs_apply(c) && int_param(params, "split") == 1 && m == 128 && (n == 128 || n == 192) &&
+         (cluster == 1 || cluster == 2) && int_param(params, "stages") >= 2 &&
+         pairs_shared(c, params) <= kPairsShared;
 }
 
 bool pairs_pay(const Contraction& c) {
   // seconds_of() compares products; on an H200, the products of floats take twice as long. Both
   // products take as long as their results take to be stored.
   const double results = double(c.size(c.m) * c.size(c.n) * c.batches()) * 4 / kBytes;
-  const double pairs = pairs_seconds(c, tile_of_pairs(c)), split = split_seconds(c);
+  const double pairs = halves_of(c) == 1 ? half_seconds(c, best_half_tile(c))
+                                         : pairs_seconds(c, tile_of_pairs(c)),
+               split = split_seconds(c);
   return (std::max(pairs, results) + split) * 1.05 < std::max(2 * seconds_of(c), results);
 }
 
 void choose_pairs(const Contraction& c, Json& params) {
   params.update({{"by_halves", 0}, {"cluster", 1}});
   if (!pairs_pay(c)) return;
+  if (halves_of(c) == 1) {
+    const HalfTile& t = best_half_tile(c);
+    params.update({{"by_halves", 1},
+                   {"wgmma", 1},
+                   {"tile_m", t.m},
+                   {"tile_n", t.n},
+                   {"stages", t.stages},
+                   {"split", 1}});
+    return;
+  }
   const int64_t n = tile_of_pairs(c);
   const int64_t stages = n == 192 ? 2 : 3, cluster = c.size(c.m) > 128 ? 2 : 1;
   params.update({{"by_halves", 1},
@@ -184,7 +237,8 @@ ProgramPart split_part(const Task& task, const Contraction& c, const Label& labe
   for (const auto& [name, expression] : numbers) t["sizes"] += ", int64_t " + name;
   t["order_a"] = order_text(c.a, label("VECTOR_A"));
   t["order_b"] = order_text(c.b, label("VECTOR_B"));
-  part.source = fill("kernels/matmul/pairs.cu", t);
+  const bool one = halves_of(c) == 1;
+  part.source = fill(one ? "kernels/matmul/halves.cu" : "kernels/matmul/pairs.cu", t);
   const auto step = [&](const std::string& name, const std::vector<std::string>& tensors) {
     Json args = Json::array();
     for (const std::string& tensor : tensors) args.push_back({{"tensor", tensor}});
@@ -198,7 +252,13 @@ ProgramPart split_part(const Task& task, const Contraction& c, const Label& labe
                           {"block", {256, 1, 1}},
                           {"args", args}});
   };
-  step(label("range"), {t.at("a"), t.at("b"), label("control")});
+  if (one)
+    part.steps.push_back({{"id", label("clear")},
+                          {"fill", label("control")},
+                          {"value", 0},
+                          {"when", label("elements") + " > 0"}});
+  else
+    step(label("range"), {t.at("a"), t.at("b"), label("control")});
   step(label("split"),
        {t.at("a"), t.at("b"), label("pairs_a"), label("pairs_b"), label("control")});
   return part;
@@ -212,19 +272,26 @@ void add_pairs(const Contraction& c, const Label& label, ProgramPart& part) {
   part.scratch.push_back({{"name", label("control")},
                           {"dtype", "u32"},
                           {"shape", {fmt::format("3+2*{}", label("split_ctas"))}}});
-  add_factor(c.a, label, "a", label("m_size"), part);
-  add_factor(c.b, label, "b", label("n_size"), part);
+  add_factor(c.a, halves_of(c), label, "a", label("m_size"), part);
+  add_factor(c.b, halves_of(c), label, "b", label("n_size"), part);
 }
 
 std::string pairs_type(const Contraction& c) {
-  return fmt::format("cutegen::WgmmaPairGemm<kTileM, kTileN, kStages, {}, {}, kCluster>",
-                     along_depth(c.a), along_depth(c.b));
+  const std::string order = fmt::format("{}, {}", along_depth(c.a), along_depth(c.b));
+  if (halves_of(c) == 2)
+    return "cutegen::WgmmaPairGemm<kTileM, kTileN, kStages, " + order + ", kCluster>";
+  return "cutegen::WgmmaGemm<half_t, half_t, half_t, kTileM, kTileN, kStages, 1, 1, " + order +
+         ",\n                                true, kCluster>";
 }
 
 void pairs_text(const Contraction& c, const Json& params, std::map<std::string, std::string>& t) {
   const auto batch = [](const Factor& factor) { return varies_with_batch(factor) ? "batch" : "0"; };
-  t["engine"] = "wgmma_pairs";
-  t["plan"] = "// Another kernel has split both operands into pairs of half-precision matrices.";
+  const bool one = halves_of(c) == 1;
+  t["engine"] = one ? "wgmma" : "wgmma_pairs";
+  t["plan"] =
+      halves_of(c) == 1
+          ? "// Another kernel has rounded both operands to half precision."
+          : "// Another kernel has split both operands into pairs of half-precision matrices.";
   t["cluster"] = fmt::format("constexpr int kCluster = {};  // CTAs that share tiles of {}\n",
                              params.at("cluster").dump(), t.at("b"));
   t["constants"] = "// What the plan's tensor maps load: boxes with lines of 128 bytes.\n" +
@@ -237,7 +304,7 @@ void pairs_text(const Contraction& c, const Json& params, std::map<std::string, 
   t["load"] = fmt::format("      gemm.load(map_a, map_b, {}, {}, tile, first, last, storage);",
                           batch(c.a), batch(c.b));
   t["loaded"] = "";
-  t["repair"] = "      gemm.scale(int(control[1]), int(control[2]));\n";
+  t["repair"] = one ? "" : "      gemm.scale(int(control[1]), int(control[2]));\n";
   t["end"] = "  gemm.end();\n";
 }
 

@@ -7,6 +7,9 @@
 // control[0] decides which of the products computes the results: it is 0 if the pairs are as
 // accurate as float32.
 //
+// In tf32, only the high parts are stored and multiplied, and `range` is not needed. Half precision
+// rounds like tf32, and the tensor cores multiply it twice as fast.
+//
 // Example: part.earlier = {split_part(task, c, params, label), pairs};
 #pragma once
 
@@ -23,7 +26,7 @@ bool pairs_apply(const Contraction& c);
 // Returns whether the parameters choose pairs.
 bool by_halves(const Json& params);
 bool pairs_legal(const Contraction& c, const Json& params);
-int64_t pairs_shared(const Json& params);  // bytes
+int64_t pairs_shared(const Contraction& c, const Json& params);  // bytes
 // Returns whether pairs are estimated to be faster.
 bool pairs_pay(const Contraction& c);
 // Sets the parameters to the choice of the cost model.

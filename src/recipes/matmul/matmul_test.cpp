@@ -318,8 +318,8 @@ TEST(Matmul, WgmmaMultipliesInTheMathMode) {
 // divides once for each row and column of a thread, because the coordinates come before the check.
 TEST(Matmul, ResultsLieAtCoordinatesThatTensorsShare) {
   const std::string source = ProductCase("mm_heads", MathMode::bf16, "sm_90a").source();
-  const size_t of_m = source.find("const auto at_m = cutegen::coordinates(m, int(m_size1)"),
-               of_n = source.find("const auto at_n = cutegen::coordinates(n, int(n_size1)");
+  const size_t of_m = source.find("const auto at_m = cutegen::split_index(m, int(m_size1)"),
+               of_n = source.find("const auto at_n = cutegen::split_index(n, int(n_size1)");
   EXPECT_LT(of_m, of_n);
   EXPECT_LT(of_n, source.find("if (m >= m_size"));
   EXPECT_THAT(source, HasSubstr("g_out(_, at_m, at_n, batch)"));
@@ -340,6 +340,44 @@ TEST(Matmul, WgmmaMultipliesFloatsOnceInTf32) {
   params.update(six);
   EXPECT_FALSE(instantiate(thrice.task, thrice.match, params));
   EXPECT_THAT(thrice.source({{"wgmma", 1}}), Not(HasSubstr(", 1>")));
+}
+
+// Half precision has as many significant bits as tf32, and wgmma multiplies it twice as fast.
+TEST(Matmul, LargeProductsInTf32MultiplyHalves) {
+  const auto of_size = [](int64_t size) {
+    Task task = golden_task("mm_plain");
+    task.math_mode = MathMode::tf32;
+    const auto lengthen = [&](Shape& shape) {
+      for (int64_t& n : shape) n = size;
+    };
+    for (TensorInfo& t : task.tensors) lengthen(t.shape);
+    for (ShapeCase& shape : task.shapes)
+      for (auto& [name, sizes] : shape.tensors) lengthen(sizes);
+    for (Value& v : task.graph.placeholders) lengthen(v.shape);
+    for (Node& n : task.graph.nodes)
+      for (Value& v : n.outputs) lengthen(v.shape);
+    return task;
+  };
+  const Task large = of_size(4096), small = of_size(256);
+  const RecipeMatch match = match_recipe(large, "sm_90a");
+  ASSERT_EQ(match.safe.at("by_halves"), 1);
+  EXPECT_EQ(match_recipe(small, "sm_90a").safe.at("by_halves"), 0);
+  const auto program = instantiate(large, match, match.safe);
+  ASSERT_TRUE(program) << program.error().text();
+  const Json plan = to_json(program->plan);
+  std::vector<std::string> steps;
+  for (const Json& step : plan["steps"]) steps.push_back(step["id"]);
+  EXPECT_THAT(steps,
+              testing::ElementsAre("clear_halves", "split_halves", "matmul_halves", "matmul"));
+  EXPECT_THAT(program->sources.at("kernel_halves.cu"),
+              HasSubstr("cutegen::WgmmaGemm<half_t, half_t, half_t,"));
+  EXPECT_THAT(program->sources.at("kernel_halves.cu"), HasSubstr("if (control[0] != 0) return;"));
+  EXPECT_THAT(program->sources.at("kernel_halves.cu"), Not(HasSubstr("gemm.scale(")));
+  EXPECT_THAT(program->sources.at("kernel.cu"), HasSubstr("if (control[0] == 0) return;"));
+  EXPECT_THAT(program->sources.at("split_halves.cu"), HasSubstr(", 1>(rows, 0, scales"));
+  Json clustered = match.safe;
+  clustered["cluster"] = 2;
+  EXPECT_FALSE(instantiate(large, match, clustered));
 }
 
 TEST(Matmul, WgmmaTilesFitAnSm) {
