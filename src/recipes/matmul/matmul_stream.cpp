@@ -21,7 +21,7 @@ constexpr int64_t kMostRows = kMostPackedRows;
 // adds their parts.
 std::vector<int64_t> splits_of(const Contraction& c) {
   std::vector<int64_t> splits;
-  for (int64_t split : {1, 2, 3, 4, 5, 6, 8, 16})
+  for (int64_t split : {1, 2, 4, 8, 16})
     if (may_split(c, split)) splits.push_back(split);
   return splits;
 }
@@ -130,8 +130,7 @@ bool stream_legal(const Contraction& c, const Json& params) {
 // The rates fit times on an H200: 8 and 16 rows, 4096 to 14336 columns, 16-bit and 8-bit weights.
 // The time of a sum in a cluster is a guess.
 double stream_seconds(const Contraction& c, const Json& params) {
-  constexpr double kDram = 3.1e12, kRows = 2.4e12, kL2 = 5.5e12, kCombine = 2e-6, kCluster = 0.7e-6,
-                   kWave = 0.8e-6;
+  constexpr double kDram = 3.1e12, kRows = 2.4e12, kL2 = 5.5e12, kCombine = 2e-6, kCluster = 0.7e-6;
   const int64_t m = int_param(params, "tile_m"), n = int_param(params, "tile_n"),
                 split = int_param(params, "split");
   const double depth = double(c.size(c.k)), columns = double(c.size(c.n)),
@@ -141,8 +140,7 @@ double stream_seconds(const Contraction& c, const Json& params) {
   // All CTAs together copy these bytes of the first factor to shared memory.
   const double rows = batches * double(tiles_n * c.size(c.m)) * depth * 2;
   const double ctas = double(tiles_m * tiles_n * split) * batches;
-  const double waves = double(ceil_div(int64_t(ctas), 2 * kSms));
-  const double rounds = std::max(1.0, waves * 2 * kSms / ctas);
+  const double rounds = std::max(1.0, double(ceil_div(int64_t(ctas), 2 * kSms)) * 2 * kSms / ctas);
   // With fewer than 1.5 CTAs per SM, reads do not reach the full rate.
   const double idle = 1 + 0.6 * std::max(0.0, 1.5 * kSms / ctas - 1);
   // The last CTA of a tile may have less of the depth than the others.
@@ -151,7 +149,6 @@ double stream_seconds(const Contraction& c, const Json& params) {
   double seconds =
       uneven * (std::hypot(weights / kDram, rows / kRows) + double(tiles_m - 1) * weights / kL2) *
       std::max(1 + 0.25 * (std::min(rounds, 2.0) - 1), idle);
-  seconds += kWave * (waves - 1);
   if (sums_in_cluster(c, params))
     seconds += kCluster;
   else if (split > 1)

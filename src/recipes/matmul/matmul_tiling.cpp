@@ -40,11 +40,13 @@ double cost(const Contraction& c, const Tiling& t) {
 double cost_of_few_rows(const Contraction& c, const Tiling& t) {
   constexpr double kDram = 3.1e12, kL2 = 5.5e12, kEnough = 96;  // CTAs that keep the DRAM busy
   const double depth = double(c.size(c.k) * c.batches());
-  const double columns = 2 * double(c.size(c.n)) * depth;
-  const double rows = 2 * double(ceil_div(c.size(c.n), t.tile_n) * c.size(c.m)) * depth;
+  const double columns = 2 * double(c.size(c.n) * c.groups()) * depth;
+  const double rows = columns / double(t.tile_n) * double(c.size(c.m));
   const double ctas = double(tiles(c, t.tile_m, t.tile_n) * t.split);
-  const double seconds = std::hypot(columns / kDram, rows / kL2) / std::min(1.0, ctas / kEnough);
-  return seconds * kWgmmaRate + cost_of_parts(c, t);
+  const double rounds = std::max(1.0, double(ceil_div(int64_t(ctas), kSms)) * kSms / ctas);
+  const double seconds = std::hypot(columns / kDram, rows / kL2) / std::min(1.0, ctas / kEnough) *
+                         (1 + 0.25 * (std::min(rounds, 2.0) - 1));
+  return std::max(seconds * kWgmmaRate + cost_of_parts(c, t), cost(c, t));
 }
 
 std::vector<Tiling> float_tilings(const Contraction& c) {
@@ -148,9 +150,7 @@ Tiling best_tiling(const Contraction& c) {
   const bool wgmma = wgmma_applies(c) && bytes_of_element(c) == 2;
   std::vector<Tiling> all = wgmma ? wgmma_tilings(c) : float_tilings(c);
   const bool few = wgmma && c.size(c.m) <= kMostFewRows;
-  std::erase_if(all, [&](const Tiling& t) {
-    return !holds_groups(c, t.tile_n) || (few && t.tile_m > kMostFewRows);
-  });
+  std::erase_if(all, [&](const Tiling& t) { return !holds_groups(c, t.tile_n); });
   const auto cost_of = [&](const Tiling& t) { return few ? cost_of_few_rows(c, t) : cost(c, t); };
   Tiling best = all[0];
   for (Tiling t : all)
