@@ -212,6 +212,7 @@ struct StreamGemm {
   static constexpr int kRounds = TileK / (kChunk * kDeep);  // chunks that a warp multiplies per tile
   static constexpr int kAhead = kRounds % 2 == 0 ? 2 : 1;   // a warp loads kAhead chunks in advance
   static constexpr int kLine = TileN + 4;  // this pitch of `part` avoids bank conflicts
+  static constexpr int kTiles = TileM <= 16 ? 4 : 2;  // tiles of A in shared memory
   static_assert(TileM % 8 == 0 && TileN % 16 == 0 && TileK == kRounds * kChunk * kDeep && kRounds > 0);
   static_assert(kDown * kDeep * 32 == Threads && VectorA <= 8);
 
@@ -219,7 +220,7 @@ struct StreamGemm {
   static constexpr bool kAsync = Word::kNatural && VectorA == 8 && cute::is_same_v<TA, Element>;
 
   union alignas(128) Storage {
-    uint4 a[2][TileM * TileK / 8];  // one tile arrives while the warps multiply the other one
+    uint4 a[kTiles][TileM * TileK / 8];  // others arrive while the warps multiply one
     float part[kDeep][TileM][kLine];
   };
 
@@ -238,26 +239,30 @@ struct StreamGemm {
     CUTE_UNROLL
     for (int i = 0; i < kAhead; ++i) fetch(next[i]);
     float results[kBlocksN][kBlocksM][4] = {};
-    if (first < last) put(a, tile.m * TileM, first * TileK, storage.a[0]);
-    cute::cp_async_fence();
-    cute::cp_async_wait<0>();
-    __syncthreads();
-    for (int step = first, buffer = 0; step < last; ++step, buffer ^= 1) {
-      if (step + 1 < last) put(a, tile.m * TileM, (step + 1) * TileK, storage.a[buffer ^ 1]);
+    auto copy = [&](int step) {
+      if (step < last) put(a, tile.m * TileM, step * TileK, storage.a[(step - first) % kTiles]);
       cute::cp_async_fence();
+    };
+    CUTE_UNROLL
+    for (int i = 0; i < kTiles - 1; ++i) copy(first + i);
+    for (int step = first; step < last; ++step) {
+      cute::cp_async_wait<kTiles - 2>();
+      __syncthreads();  // this tile of A has arrived, and all warps have read the one before
+      copy(step + kTiles - 1);
+      uint4 const* const now_a = storage.a[(step - first) % kTiles];
       for (int round = 0; round < kRounds; round += kAhead) {
         CUTE_UNROLL
         for (int i = 0; i < kAhead; ++i) {
           const Weights now = next[i];
           fetch(next[i]);
           multiply<Scales, Zeros>(
-              now, storage.a[buffer] + ((round + i) * kDeep + warp_deep()) * kQuarters * kBlocksM * 32,
+              now, now_a + ((round + i) * kDeep + warp_deep()) * kQuarters * kBlocksM * 32,
               results);
         }
       }
-      cute::cp_async_wait<0>();
-      __syncthreads();  // now all warps have read this tile of A, and the next one has arrived
     }
+    cute::cp_async_wait<0>();
+    __syncthreads();  // `part` replaces the tiles of A
     CUTE_UNROLL
     for (int i = 0; i < kBlocksN; ++i) {
       CUTE_UNROLL

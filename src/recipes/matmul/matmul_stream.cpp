@@ -114,8 +114,9 @@ Json with_stream_shape(const Contraction& c, Json params) {
 int64_t stream_shared(const Contraction& c, const Json& given) {
   const Json params = with_stream_shape(c, given);
   const int64_t m = int_param(params, "tile_m"), n = int_param(params, "tile_n");
+  const int64_t tiles = m <= 16 ? 4 : 2;  // of the first factor
   const int64_t bytes =
-      std::max(2 * 2 * m * int_param(params, "tile_k"), 4 * deep_of(n) * m * (n + 4));
+      std::max(tiles * 2 * m * int_param(params, "tile_k"), 4 * deep_of(n) * m * (n + 4));
   return ceil_div(bytes, 128) * 128;
 }
 
@@ -128,9 +129,10 @@ bool stream_legal(const Contraction& c, const Json& params) {
 }
 
 // The rates fit times on an H200: 8 and 16 rows, 4096 to 14336 columns, 16-bit and 8-bit weights.
-// The time of a sum in a cluster is a guess.
+// The times of clusters fit 8 rows, 6144 columns and a depth of 4096, with 2 to 8 CTAs.
 double stream_seconds(const Contraction& c, const Json& params) {
-  constexpr double kDram = 3.1e12, kRows = 2.4e12, kL2 = 5.5e12, kCombine = 2e-6, kCluster = 0.7e-6;
+  constexpr double kDram = 3.1e12, kRows = 2.4e12, kL2 = 5.5e12, kCombine = 2e-6, kCluster = 0.5e-6,
+                   kWave = 2e-6;
   const int64_t m = int_param(params, "tile_m"), n = int_param(params, "tile_n"),
                 split = int_param(params, "split");
   const double depth = double(c.size(c.k)), columns = double(c.size(c.n)),
@@ -140,7 +142,8 @@ double stream_seconds(const Contraction& c, const Json& params) {
   // All CTAs together copy these bytes of the first factor to shared memory.
   const double rows = batches * double(tiles_n * c.size(c.m)) * depth * 2;
   const double ctas = double(tiles_m * tiles_n * split) * batches;
-  const double rounds = std::max(1.0, double(ceil_div(int64_t(ctas), 2 * kSms)) * 2 * kSms / ctas);
+  const double waves = double(ceil_div(int64_t(ctas), 2 * kSms));
+  const double rounds = std::max(1.0, waves * 2 * kSms / ctas);
   // With fewer than 1.5 CTAs per SM, reads do not reach the full rate.
   const double idle = 1 + 0.6 * std::max(0.0, 1.5 * kSms / ctas - 1);
   // The last CTA of a tile may have less of the depth than the others.
@@ -150,7 +153,7 @@ double stream_seconds(const Contraction& c, const Json& params) {
       uneven * (std::hypot(weights / kDram, rows / kRows) + double(tiles_m - 1) * weights / kL2) *
       std::max(1 + 0.25 * (std::min(rounds, 2.0) - 1), idle);
   if (sums_in_cluster(c, params))
-    seconds += kCluster;
+    seconds += kCluster * double(split) + kWave * (waves - 1);
   else if (split > 1)
     seconds += kCombine + 8 * double(split) * double(c.size(c.m)) * columns * batches / kDram;
   return seconds;

@@ -35,12 +35,12 @@ double cost(const Contraction& c, const Tiling& t) {
   return double(t.tile_m * t.tile_n) * steps / t.speed + cost_of_parts(c, t);
 }
 
-// Estimates the time of a product with at most 64 rows, which reads its second factor from DRAM, in
-// multiplications of the busiest SM. The rates fit times on an H200.
+// Estimates the time of one product with at most 64 rows, which reads its second factor from DRAM,
+// in multiplications of the busiest SM. The rates fit times on an H200.
 double cost_of_few_rows(const Contraction& c, const Tiling& t) {
   constexpr double kDram = 3.1e12, kL2 = 5.5e12, kEnough = 96;  // CTAs that keep the DRAM busy
   const double depth = double(c.size(c.k) * c.batches());
-  const double columns = 2 * double(c.size(c.n) * c.groups()) * depth;
+  const double columns = 2 * double(c.size(c.n)) * depth;
   const double rows = columns / double(t.tile_n) * double(c.size(c.m));
   const double ctas = double(tiles(c, t.tile_m, t.tile_n) * t.split);
   const double rounds = std::max(1.0, double(ceil_div(int64_t(ctas), kSms)) * kSms / ctas);
@@ -107,6 +107,17 @@ std::vector<Tiling> wgmma_tilings(const Contraction& c) {
     t.start = 200;
     t.engine = MatmulEngine::wgmma;
   }
+  // Products that share a tile. With 4 rows, this took 71 us instead of 74 us (128 x 128) and 83 us
+  // (128 x 256, not in turn) on an H200.
+  if (c.groups() == 2 && c.size(c.m) <= kMostFewRows)
+    return {{.tile_m = 64,
+             .tile_n = 256,
+             .threads = 256,
+             .speed = 1,
+             .start = 40,
+             .engine = MatmulEngine::wgmma,
+             .stages = 4,
+             .ping_pong = true}};
   // While one warpgroup writes its tile, the other multiplies.
   if (!c.zero_outside)
     all.push_back({.tile_m = 128,
@@ -149,7 +160,7 @@ bool wgmma_applies(const Contraction& c) {
 Tiling best_tiling(const Contraction& c) {
   const bool wgmma = wgmma_applies(c) && bytes_of_element(c) == 2;
   std::vector<Tiling> all = wgmma ? wgmma_tilings(c) : float_tilings(c);
-  const bool few = wgmma && c.size(c.m) <= kMostFewRows;
+  const bool few = wgmma && c.size(c.m) <= kMostFewRows && c.groups() == 1;
   std::erase_if(all, [&](const Tiling& t) { return !holds_groups(c, t.tile_n); });
   const auto cost_of = [&](const Tiling& t) { return few ? cost_of_few_rows(c, t) : cost(c, t); };
   Tiling best = all[0];
