@@ -212,7 +212,7 @@ struct StreamGemm {
   static constexpr int kRounds = TileK / (kChunk * kDeep);  // chunks that a warp multiplies per tile
   static constexpr int kAhead = kRounds % 2 == 0 ? 2 : 1;   // a warp loads kAhead chunks in advance
   static constexpr int kLine = TileN + 4;  // this pitch of `part` avoids bank conflicts
-  static constexpr int kTiles = TileM <= 16 ? 4 : 2;  // tiles of A in shared memory
+  static constexpr int kTiles = TileM * TileK <= 8192 ? 4 : 2;  // tiles of A in shared memory
   static_assert(TileM % 8 == 0 && TileN % 16 == 0 && TileK == kRounds * kChunk * kDeep && kRounds > 0);
   static_assert(kDown * kDeep * 32 == Threads && VectorA <= 8);
 

@@ -114,9 +114,9 @@ Json with_stream_shape(const Contraction& c, Json params) {
 int64_t stream_shared(const Contraction& c, const Json& given) {
   const Json params = with_stream_shape(c, given);
   const int64_t m = int_param(params, "tile_m"), n = int_param(params, "tile_n");
-  const int64_t tiles = m <= 16 ? 4 : 2;  // of the first factor
+  const int64_t elements = m * int_param(params, "tile_k");  // of a tile of the first factor
   const int64_t bytes =
-      std::max(tiles * 2 * m * int_param(params, "tile_k"), 4 * deep_of(n) * m * (n + 4));
+      std::max((elements <= 8192 ? 4 : 2) * 2 * elements, 4 * deep_of(n) * m * (n + 4));
   return ceil_div(bytes, 128) * 128;
 }
 
