@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "ptx/decode/decoder.h"
+#include "ptx/text/merged_products.h"
 
 namespace cutegen::ptx {
 namespace {
@@ -110,9 +111,15 @@ Result<void> Decoder::layout() {
 Result<void> Decoder::function_body() {
   Frame& frame = ops_.frame;
   CG_CHECK(layout());
-  for (const Statement& s : frame.f->statements) {
+  const auto merged = merged_products(*frame.f);
+  for (size_t i = 0; i < frame.f->statements.size(); ++i) {
     frame.first.push_back(int32_t(ops_.code.program.code.size()));
-    CG_CHECK(statement(s));
+    const auto other = merged.find(i);
+    if (other == merged.end()) {
+      CG_CHECK(statement(frame.f->statements[i]));
+    } else if (other->second) {
+      CG_CHECK(statement(*other->second));
+    }
   }
   frame.first.push_back(int32_t(ops_.code.program.code.size()));
   return resolve_targets();
