@@ -112,6 +112,23 @@ CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to
   }
 }
 
+// Before the call, each of four lanes holds one word of each of four groups. Afterwards, lane i holds
+// the four words of group i.
+CUTE_DEVICE void gather_words(uint32_t (&words)[4]) {
+  CUTE_UNROLL
+  for (int step = 1; step < 4; step *= 2) {
+    const bool upper = threadIdx.x & step;
+    CUTE_UNROLL
+    for (int pair = 0; pair < 2; ++pair) {  // exchanges words `low` and `high`
+      const int low = step == 1 ? 2 * pair : pair, high = low + step;
+      const uint32_t got =
+          __shfl_xor_sync(0xffffffffu, upper ? words[low] : words[high], step);
+      words[low] = upper ? got : words[low];
+      words[high] = upper ? words[high] : got;
+    }
+  }
+}
+
 // Tensor maps of B, one for each product. Column 0 of a product is row `first` of its map.
 template <int Groups>
 struct ColumnMaps {
@@ -371,6 +388,36 @@ struct WgmmaGemm {
           if constexpr (Groups == 1) f(c[0], prepared[j], at.m, at.n);
           else f(c, prepared[j], at.m, at.n);
         }
+      }
+    }
+  }
+
+  // For results of a 16-bit type T. Calls compute(pair, m, n), which replaces the sums at (m, n) and
+  // (m, n + 1) by results, and then store(pack, m, n) with 8 neighbouring results along n. Lanes
+  // exchange rounded results, which takes half as many instructions as the exchange of each<8>().
+  template <class T, class Compute, class Store>
+  CUTE_DEVICE void each_packed(TileIndex tile, Compute&& compute, Store&& store) const {
+    static_assert(Groups == 1 && sizeof(T) == 2);
+    CUTE_UNROLL
+    for (int block = 0; block < kBlocks; ++block) {
+      CUTE_UNROLL
+      for (int i = 0; i < kPart; i += 8) {
+        const int first = first_of_eight(i);
+        uint32_t words[4];
+        CUTE_UNROLL
+        for (int group = 0; group < 4; ++group) {
+          const TileIndex at = place<2>(tile, block, first + 4 * group);
+          float pair[2] = {results[block][first + 4 * group], results[block][first + 4 * group + 1]};
+          compute(pair, at.m, at.n);
+          T rounded[2];
+          pack_pair(pair[0], pair[1], rounded);
+          memcpy(&words[group], rounded, sizeof(rounded));
+        }
+        gather_words(words);
+        Pack<T, 8> pack;
+        memcpy(&pack, words, sizeof(pack));
+        const TileIndex at = place<8>(tile, block, i);
+        store(pack, at.m, at.n);
       }
     }
   }

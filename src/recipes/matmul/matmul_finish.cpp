@@ -53,7 +53,7 @@ std::string Layouts::tensors(const std::vector<FactorAccess>& inputs,
   return text;
 }
 
-std::string Layouts::tensor(const FactorAccess& a) {
+std::string Layouts::tensor(const FactorAccess& a, const std::string& vector) {
   auto m = mode(a, c_.loops_m, "m", "m_size"), n = mode(a, c_.loops_n, "n", "n_size"),
        batch = mode(a, c_.loops_batch, "b", "batches");
   std::string step = c_.loops_n.empty() ? "Int<0>{}" : innermost(n.second), from = a.name;
@@ -66,9 +66,10 @@ std::string Layouts::tensor(const FactorAccess& a) {
                                                : fmt::format("make_tensor(make_gmem_ptr({})", from);
   return fmt::format(
       "Tensor {} = {},\n"
-      "    make_layout(make_shape(Int<kVector>{{}}, {}, {}, {}),\n"
+      "    make_layout(make_shape(Int<{}>{{}}, {}, {}, {}),\n"
       "                make_stride({}, {}, {}, {})));\n",
-      a.tensor, source, m.first, n.first, batch.first, step, m.second, n.second, batch.second);
+      a.tensor, source, vector, m.first, n.first, batch.first, step, m.second, n.second,
+      batch.second);
 }
 
 std::string Layouts::size(const std::string& name, const std::string& extent) {
@@ -196,16 +197,71 @@ std::string MatmulFinish::work(Places places, bool held) const {
          join(values, ", ") + ");\n" + stores;
 }
 
-std::string MatmulFinish::results(Numbers& numbers, bool ahead, const std::string& each) {
+std::string MatmulFinish::results(Numbers& numbers, bool ahead, bool packs,
+                                  const std::string& each) {
   const bool reads = std::any_of(inputs_.begin(), inputs_.end(),
                                  [](const FactorAccess& a) { return !a.operand->counts; });
   Layouts layouts = this->layouts(numbers);
   const std::string tensors = layouts.tensors(inputs_, outputs_);
   const std::string of_batch = layouts.coordinates("batch");
   const std::string of_place = layouts.coordinates("m") + layouts.coordinates("n");
-  return tensors + of_batch +
-         (ahead && reads ? each_ahead(of_place)
-                         : each_text(each, c_.groups(), of_place, work(Places::coordinates)));
+  const std::string usual = ahead && reads
+                                ? each_ahead(of_place)
+                                : each_text(each, c_.groups(), of_place, work(Places::coordinates));
+  if (!packs || !packs_pairs()) return tensors + of_batch + usual;
+  return tensors + of_batch + "if constexpr (kVector == 8) {\n" +
+         indent(each_packed(layouts, of_place), 2) + "\n} else {\n" + indent(usual, 2) + "\n}";
+}
+
+bool MatmulFinish::packs_pairs() const {
+  const auto moves = [&](const FactorAccess& a, const Loop& loop) {
+    return stride(c_.finish, *a.operand, loop).move;
+  };
+  if (c_.groups() != 1 || !c_.masks.empty() || outputs_.size() != 1 || c_.loops_n.empty())
+    return false;
+  // The coordinates of operands for each pair of columns would need too many registers.
+  if (!inputs_.empty() && (c_.loops_n.size() > 1 || c_.loops_batch.size() > 1)) return false;
+  const DType dtype = outputs_[0].operand->dtype;
+  if ((dtype != DType::f16 && dtype != DType::bf16) ||
+      moves(outputs_[0], c_.loops_n.back()) != Move::next)
+    return false;
+  return std::all_of(inputs_.begin(), inputs_.end(), [&](const FactorAccess& a) {
+    return !a.operand->counts &&
+           std::all_of(c_.loops_m.begin(), c_.loops_m.end(),
+                       [&](const Loop& loop) { return moves(a, loop) == Move::none; });
+  });
+}
+
+std::string MatmulFinish::each_packed(Layouts& layouts, const std::string& coordinates) {
+  std::string tensors, loads;
+  std::vector<std::string> values{"product[v]"};
+  for (FactorAccess a : inputs_) {
+    a.tensor = code_.word("pairs_of_" + a.name);
+    tensors += layouts.tensor(a, "2");
+    loads += fmt::format("float {0}[2];\ncutegen::load({1}, {0});\n", a.registers,
+                         at(a.tensor, Places::coordinates));
+    values.push_back(a.registers + "[v]");
+  }
+  for (const auto& [word, expression] : c_.finish.sizes) values.push_back(word);
+  const FactorAccess& out = outputs_[0];
+  return fmt::format(
+      "{}"
+      "gemm.template each_packed<{}>(\n"
+      "    tile,\n"
+      "    [&](float (&product)[2], int m, int n) {{\n"
+      "{}"
+      "      if (n >= n_size) return;\n"
+      "{}"
+      "      CUTE_UNROLL\n"
+      "      for (int v = 0; v < 2; ++v) {}({}, product[v]);\n"
+      "    }},\n"
+      "    [&](cutegen::Pack<{}, 8> const& pack, int m, int n) {{\n"
+      "{}"
+      "      if (m < m_size && n < n_size) cutegen::write_pack(pack, &{});\n"
+      "    }});",
+      tensors, type_of(*out.operand), inputs_.empty() ? "" : inner(coordinates, 6), inner(loads, 6),
+      function_, join(values, ", "), type_of(*out.operand), inner(coordinates, 6),
+      replace_all(at(out.tensor, Places::coordinates), "(_, ", "(0, "));
 }
 
 std::string MatmulFinish::each_ahead(const std::string& coordinates) const {

@@ -39,12 +39,13 @@ class Layouts {
   // Declares the coordinates of one axis, m, n or batch, if its loops are several: at_m, at_n or
   // at_batch.
   std::string coordinates(const std::string& axis);
+  // Declares an operand as a CuTe tensor with the modes (element of the vector, m, n, batch).
+  std::string tensor(const FactorAccess& a, const std::string& vector = "kVector");
   // Declares the operands as CuTe tensors with the modes (element of the vector, m, n, batch).
   std::string tensors(const std::vector<FactorAccess>& inputs,
                       const std::vector<FactorAccess>& outputs);
 
  private:
-  std::string tensor(const FactorAccess& a);
   std::string size(const std::string& name, const std::string& extent);
   // Returns the sizes of several loops, with the innermost loop first.
   std::vector<std::string> sizes(const std::vector<Loop>& loops, const std::string& letter);
@@ -81,11 +82,16 @@ class MatmulFinish {
   std::string work(Places places = Places::indices, bool held = false) const;
   // Writes the declarations of the tensors, and the loop over the results of a tile by the method
   // `each` of the engine. If `ahead` is set, the loop loads operands of several result vectors
-  // before it stores a vector.
-  std::string results(Numbers& numbers, bool ahead, const std::string& each = kEach);
+  // before it stores a vector. If `packs` is set, the engine has each_packed().
+  std::string results(Numbers& numbers, bool ahead, bool packs = false,
+                      const std::string& each = kEach);
 
  private:
   std::string each_ahead(const std::string& coordinates) const;
+  // Whether each_packed() can do the work after the product: the kernel writes one 16-bit result,
+  // and operands are the same for all rows.
+  bool packs_pairs() const;
+  std::string each_packed(Layouts& layouts, const std::string& coordinates);
   // Writes the vector of `tensor` at the results' place.
   std::string at(const std::string& tensor, Places places) const;
   FactorAccess access(const Operand& operand, int inst);

@@ -448,12 +448,13 @@ class MatmulWriter {
     const MatmulEngine engine = engine_of(c_, params_);
     const bool ahead = engine == MatmulEngine::wgmma || engine == MatmulEngine::wgmma_pairs;
     if (shares_ == Shares::cluster)
-      return finishes_.front().results(k.numbers, ahead, "each_of_cluster<kVector, kSplit>");
-    if (!apart(c_)) return finishes_.front().results(k.numbers, ahead);
+      return finishes_.front().results(k.numbers, ahead, false, "each_of_cluster<kVector, kSplit>");
+    const bool packs = engine == MatmulEngine::wgmma;
+    if (!apart(c_)) return finishes_.front().results(k.numbers, ahead, packs);
     std::string text;
     for (size_t p = 0; p < finishes_.size(); ++p)
       text += fmt::format("{}if (which == {}) {{\n{}\n}}", p == 0 ? "" : " else ", p,
-                          indent(finishes_[p].results(k.numbers, ahead), 2));
+                          indent(finishes_[p].results(k.numbers, ahead, packs), 2));
     return text;
   }
 

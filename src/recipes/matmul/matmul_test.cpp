@@ -342,6 +342,22 @@ TEST(Matmul, WgmmaMultipliesFloatsOnceInTf32) {
   EXPECT_THAT(thrice.source({{"wgmma", 1}}), Not(HasSubstr(", 1>")));
 }
 
+// Rounded results take half as many shuffles. A residual differs between rows, so its element is
+// added to a float.
+TEST(Matmul, SixteenBitResultsAreRoundedBeforeLanesExchangeThem) {
+  const ProductCase bias("mm_few_rows", MathMode::bf16, "sm_90a");
+  const Json wgmma{{"stream", 0}, {"tile_m", 64}, {"tile_n", 64}, {"split", 1}};
+  const std::string source = bias.source(wgmma);
+  EXPECT_THAT(source, HasSubstr("if constexpr (kVector == 8) {"));
+  EXPECT_THAT(source, HasSubstr("gemm.template each_packed<bfloat16_t>("));
+  EXPECT_THAT(source, HasSubstr("cutegen::load(pairs_of_f_bias(_, m, n, batch), r_f_bias);"));
+  EXPECT_THAT(source, HasSubstr("cutegen::write_pack(pack, &g_out(0, m, n, batch));"));
+  // Results of 32 bits, operands that differ between rows, and other engines keep each().
+  EXPECT_THAT(ProductCase("mm_plain", MathMode::bf16, "sm_90a").source(),
+              Not(HasSubstr("each_packed")));
+  EXPECT_THAT(bias.source(), Not(HasSubstr("each_packed")));
+}
+
 // Half precision has as many significant bits as tf32, and wgmma multiplies it twice as fast.
 TEST(Matmul, LargeProductsInTf32MultiplyHalves) {
   const auto of_size = [](int64_t size) {
