@@ -6,7 +6,8 @@
 // multiplies each element for all its results. All threads of a CTA share the output channels, so
 // their weights pass through shared memory.
 // The plan sets {{macro}}: the elements of a load, 1 if rows of the input are not whole aligned
-// vectors; and {{whole}}: 1 if rows of the results consist of whole aligned strips.
+// vectors; {{whole}}: 1 if rows of the results consist of whole aligned strips; and {{inputs}}: the
+// input channels of a group, 0 if the task file has another number.
 #include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>
 #include <cutegen/strips.cuh>
@@ -20,6 +21,7 @@ constexpr int kRows = {{rows}};          // strips of a thread, one below the ot
 constexpr int kStrip = {{strip}};        // results of a strip
 constexpr int kRounds = {{rounds}};      // results of a thread, one after the other
 constexpr bool kLines = {{lines}};       // whether a CTA computes results of one line
+constexpr int kInputs = {{inputs}};
 constexpr int kChunk = {{chunk}};        // input channels whose weights are in shared memory
 constexpr int kVector = {{macro}};
 constexpr bool kWhole = {{whole}};
@@ -51,28 +53,30 @@ __device__ constexpr bool covered(int i) {
 // Does the work after the convolution for one element, in float32.
 {{compute}}
 
-// At least 16 warps per SM.
-extern "C" __global__ void __launch_bounds__(kThreads, 512 / kThreads)
+// Few registers allow more warps per SM.
+extern "C" __global__ void __launch_bounds__(kThreads, {{resident}} / kThreads)
 {{name}}({{params}},
 {{sizes}}) {
   __shared__ __align__(16) float taps[kChunk * kKernel0 * kPitch];
   const unsigned parts = unsigned((out_of_group + kChannels - 1) / kChannels),
-                 tiles = unsigned(groups) * parts, tile = blockIdx.x % tiles;
-  const int64_t group = tile / parts;
-  const int first = int(tile % parts) * kChannels;
+                 tile = blockIdx.x;
+  const int64_t group = parts == 1 ? tile : tile / parts;
+  const int first = int(tile - unsigned(group) * parts) * kChannels;
+  const int inputs = kInputs > 0 ? kInputs : int(in_of_group);
   const unsigned across = unsigned((out2 + kStrip - 1) / kStrip),
                  down = unsigned((out1 + kRows - 1) / kRows);
   const int height = int(in1), width = int(in2), step1 = int(in_s1), step2 = int(in_s2);
 
-  // Reads the weights of kChunk input channels, beginning at channel `start` of the group.
+  // Stores the weights of kChunk input channels, beginning at channel `start` of the group.
   auto load = [&](int start) {
+#pragma unroll 1
     for (int e = threadIdx.x; e < kChunk * kKernel0 * kPitch; e += kThreads) {
       const int plane = e / kPitch, tap = e % kPitch / kChannels;
       const int m = first + e % kPitch % kChannels;
       const int k = start + plane / kKernel0, k0 = plane % kKernel0, k1 = tap / kKernel2,
                 k2 = tap % kKernel2;
       float value = 0;
-      if (tap < kKernel1 * kKernel2 && k < in_of_group && m < out_of_group)
+      if (tap < kKernel1 * kKernel2 && k < inputs && m < out_of_group)
         value = cutegen::convert<float>(
             {{weight}}[(group * out_of_group + m) * weight_o + k * weight_i + k0 * weight0 +
               k1 * weight1 + k2 * weight2]);
@@ -82,12 +86,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 512 / kThreads)
 {{once}}
 #pragma unroll 1
   for (int round = 0; round < kRounds; ++round) {
-    // With kLines, only the CTA's index is divided, not the index of each thread.
-    const unsigned part = blockIdx.x / tiles, turn = kRounds * kThreads,
-                   apart = kLines ? (across + turn - 1) / turn : across,
-                   along = (kLines ? part % apart * kRounds + round : 0) * kThreads + threadIdx.x;
-    unsigned rest = kLines ? part / apart : (part * kRounds + round) * kThreads + threadIdx.x;
-    const int first2 = int(kLines ? along : rest % across) * kStrip;
+    // With kLines, the CTA's index gives the image, so no thread divides.
+    const unsigned work = (blockIdx.y * kRounds + round) * kThreads + threadIdx.x;
+    unsigned rest = kLines ? blockIdx.z : work;
+    const int first2 = int(kLines ? work : work % across) * kStrip;
     if (!kLines) rest /= across;
     const int first1 = kAxes > 1 ? int(rest % down) * kRows : 0;
     if (kAxes > 1) rest /= down;
@@ -97,18 +99,18 @@ extern "C" __global__ void __launch_bounds__(kThreads, 512 / kThreads)
     const bool live = n < batches && (!kLines || first2 < out2);
     const int start0 = int(p0) * kStride0 - kPadding0, above = first1 * kStride1 - kPadding1,
               left = first2 * kStride2 - kPadding2 - kShift;
-    const {{input_type}}* image = {{input}} + n * in_n + group * in_of_group * in_c +
+    const {{input_type}}* image = {{input}} + n * in_n + group * inputs * in_c +
                                (kVector > 1 ? left : left * step2) + above * int64_t(step1);
 
     float sums[kChannels][kRows][kStrip] = {};
 #pragma unroll 1
-    for (int start = 0; start < int(in_of_group); start += kChunk) {
-      if (round == 0 || in_of_group > kChunk) {
+    for (int start = 0; start < inputs; start += kChunk) {
+      if (round == 0 || inputs > kChunk) {
         __syncthreads();
         load(start);
         __syncthreads();
       }
-      const int end = in_of_group - start < kChunk ? int(in_of_group) - start : kChunk;
+      const int end = inputs - start < kChunk ? inputs - start : kChunk;
 #pragma unroll 1
       for (int k = 0; k < end; ++k)
 #pragma unroll 1

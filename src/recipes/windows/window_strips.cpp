@@ -18,9 +18,11 @@ constexpr int64_t kMostOfGroupFaster = 8;  // output channels of a group: above,
 constexpr int64_t kMostOutputs = 4;        // output channels of a thread
 constexpr int64_t kMostStripSums = 64;     // sums of a thread
 constexpr int64_t kMostHeld = 112;         // registers of a thread for sums, weights and inputs
+constexpr int64_t kFewHeld = 36;           // with fewer such registers, an SM holds more threads
+constexpr int64_t kMostParts = 65535;      // CTAs along the grid's second and third axis
 constexpr int64_t kLargeFilter = 25;       // with more taps, a thread loads fewer rows in advance
 constexpr int64_t kEnoughThreads = kSms * 512;
-constexpr int64_t kFewInstructions = 400;  // a thread that executes fewer computes more results
+constexpr int64_t kFewInstructions = 500;  // a thread that executes fewer computes more results
 constexpr int64_t kMostChunk = 16;         // input channels whose weights are in shared memory
 
 // The geometry of the kernel for the official shape.
@@ -148,6 +150,9 @@ class StripsWriter {
     part.source = fill("kernels/windows/strips.cu", text());
     const int64_t strip = int_param(params_, "strip");
     set_vectors(part, fused_, label_, strips_.vector(strip), strip);
+    part.symbols[label_("inputs")] =
+        fmt::format("({0}) == {1} ? {1} : 0", in_of_group_text(fused_), strips_.inputs());
+    part.defines[label_("INPUTS")] = label_("inputs");
     plan(part);
     for (const std::string& demand : fixed_sizes(fused_)) part.requirements.push_back(demand);
     return part;
@@ -163,6 +168,11 @@ class StripsWriter {
     t["rows"] = params_.at("strip_rows").dump();
     t["strip"] = params_.at("strip").dump();
     t["rounds"] = params_.at("strip_rounds").dump();
+    t["inputs"] = label_("INPUTS");
+    t["resident"] =
+        strips_.registers(int_param(params_, "strip"), int_param(params_, "strip_rows")) <= kFewHeld
+            ? "1024"
+            : "512";
     t["lines"] = lines() ? "true" : "false";
     t["chunk"] = std::to_string(std::min(strips_.inputs(), kMostChunk));
     return t;
@@ -196,16 +206,18 @@ class StripsWriter {
     for (const std::string& most : {image, work, last_of_image(fused_)})
       part.requirements.push_back(most + " <= 2000000000");
     require_filter(part, fused_);
-    const std::string parts = lines() ? fmt::format("{}*ceil_div({},{})", extent(0), extent(2),
-                                                    turn() * int_param(params_, "strip"))
-                                      : fmt::format("ceil_div({},{})", work, turn());
+    const std::string parts =
+        lines() ? fmt::format("ceil_div({},{})", extent(2), turn() * int_param(params_, "strip"))
+                : fmt::format("ceil_div({},{})", work, turn());
+    const std::string images = lines() ? extent(0) : "1";
+    part.requirements.push_back(fmt::format("{} <= {}", parts, kMostParts));
+    if (lines()) part.requirements.push_back(fmt::format("{} <= {}", images, kMostParts));
+    const std::string tiles = fmt::format("({})*ceil_div({},{})", groups_text(fused_),
+                                          out_of_group_text(fused_), strips_.channels());
     part.steps.push_back({{"id", label_("window")},
                           {"kernel", label_("window")},
                           {"when", n + " > 0"},
-                          {"grid",
-                           {fmt::format("{}*({})*ceil_div({},{})", parts, groups_text(fused_),
-                                        out_of_group_text(fused_), strips_.channels()),
-                            1, 1}},
+                          {"grid", {tiles, parts, images}},
                           {"block", {int_param(params_, "strip_threads"), 1, 1}},
                           {"args", args_}});
   }
@@ -283,6 +295,7 @@ bool strips_legal(const Fused& fused, const Json& params) {
 
 Json strips_safe(const Fused& fused) {
   const Strips strips(fused);
+  const Json none{{"strip", 0}, {"strip_rows", 1}, {"strip_rounds", 1}, {"strip_threads", 128}};
   int64_t best = 0, strip = 0, rows = 1;
   for (int64_t wide : {8, 4, 2})
     for (int64_t tall : {1, 2, 3, 4, 5, 6, 7, 8}) {
@@ -292,8 +305,8 @@ Json strips_safe(const Fused& fused) {
       const int64_t cost = count * strips.instructions(wide, tall);
       if (best == 0 || cost < best) best = cost, strip = wide, rows = tall;
     }
-  if (strip == 0 || (strips.inputs() > 1 && out_of_group(fused) > kMostOfGroupFaster))
-    return {{"strip", 0}, {"strip_rows", 1}, {"strip_rounds", 1}, {"strip_threads", 128}};
+  const bool large = strips.inputs() > 1 && out_of_group(fused) > kMostOfGroupFaster;
+  if (strip == 0 || large || ceil_div(strips.work(strip, rows), 32) > kMostParts) return none;
   const int64_t work = strips.work(strip, rows),
                 line = strips.rank() == 1 ? ceil_div(strips.results(2), strip) : work;
   int64_t rounds = 1;
