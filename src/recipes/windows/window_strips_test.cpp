@@ -87,6 +87,28 @@ TEST(WindowStrips, AGroupOfFourChannelsSharesItsInputs) {
   }
 }
 
+// The grid's third axis counts images, so a thread divides nothing.
+TEST(WindowStrips, CtasShareLongLinesOfOneAxis) {
+  Task task = convolution_task(DType::bf16, {4, 2048, 2048}, {2048, 1, 3}, {4, 2048, 2048}, 2048);
+  for (size_t list : {3, 4, 5}) task.graph.nodes.front().args[list] = {1};
+  task.graph.nodes.front().args[7] = {0};
+  const RecipeMatch match = match_recipe(task);
+  EXPECT_EQ(match.safe.at("strip_rounds"), 4);
+  const KernelProgram lines = program_of(task, match),
+                      others = program_of(task, match, {{"strip_threads", 256}});
+  EXPECT_THAT(lines.sources.begin()->second, HasSubstr("kLines = true;"));
+  EXPECT_EQ(to_json(lines.plan).at("steps")[0].at("grid")[2], "(dim(x,0))");
+  // Half of such a CTA would be idle.
+  EXPECT_THAT(others.sources.begin()->second, HasSubstr("kLines = false;"));
+}
+
+// Test shapes may have other groups: the loops over input channels are then not constant.
+TEST(WindowStrips, OtherNumbersOfInputChannelsStayPossible) {
+  const Task task = golden_task("conv_depthwise");
+  const Json symbols = to_json(program_of(task, match_recipe(task)).plan).at("symbols");
+  EXPECT_THAT(symbols.at("inputs").get<std::string>(), HasSubstr(" == 1 ? 1 : 0"));
+}
+
 TEST(WindowStrips, TooManySumsAreRefused) {
   const Task task = golden_task("conv_depthwise");
   const RecipeMatch match = match_recipe(task);
