@@ -12,7 +12,6 @@ namespace cutegen::recipes {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 // A 3 x 3 convolution of `channels` channels of images of height 56, followed by batch norm.
 Task grouped_task(int64_t channels, int64_t groups, int64_t wide, int64_t stride = 1) {
@@ -45,7 +44,7 @@ TEST(WindowGrouped, SmallGroupsOfHalvesUseTensorCores) {
   for (const Error& error : check_plan(program->plan, task)) ADD_FAILURE() << error.text();
   EXPECT_THAT(program->sources.begin()->second, HasSubstr("cutegen::multiply_two<Element>"));
   const Json plan = to_json(program->plan);
-  // Four tiles of 14 rows instead of three of 17 and a short one.
+  // A row takes 60 cells, so at most 14 rows fit into a tile.
   const DeviceFacts device{.name = "sim:h200", .arch = "sm_90a", .sms = 132};
   EXPECT_TRUE(module_builds(*program, task, task.official(), device));
   EXPECT_THAT(plan.at("symbols").at("tall").get<std::string>(), HasSubstr("896/row_cells"));
