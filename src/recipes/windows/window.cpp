@@ -9,8 +9,10 @@
 #include "recipes/fuse/extents.h"
 #include "recipes/nest/windowed.h"
 #include "recipes/windows/resample.h"
+#include "recipes/windows/window_grouped.h"
 #include "recipes/windows/window_implicit.h"
 #include "recipes/windows/window_rows.h"
+#include "recipes/windows/window_strips.h"
 #include "recipes/windows/window_text.h"
 
 namespace cutegen::recipes {
@@ -147,19 +149,6 @@ Json lines_safe(const Fused& fused) {
           {"rows", rows},
           {"planes", planes},
           {"threads", threads}};
-}
-
-std::string constants(const Window& window, bool kernel) {
-  std::string text;
-  for (size_t i = 0; i < 3; ++i) {
-    text += fmt::format("constexpr int kStride{0} = {1}, kPadding{0} = {2}, kDilation{0} = {3};\n",
-                        i, padded(window.stride, i, 1), padded(window.padding, i, 0),
-                        padded(window.dilation, i, 1));
-    if (kernel)
-      text += fmt::format("constexpr int kKernel{} = {};\n", i, padded(window.kernel, i, 1));
-  }
-  text.pop_back();
-  return text;
 }
 
 // Whether an average divides by the same number everywhere.
@@ -485,6 +474,14 @@ bool multiplies(const Json& params) {
   return params.value("wgmma", 0) == 1;
 }
 
+// The safe choice for the kernel in which a thread reads its windows from global memory.
+Json direct_safe(const Fused& fused) {
+  int64_t channels = 1;
+  for (int64_t c : {4, 8, 16})
+    if (out_of_group(fused) > c / 2) channels = c;
+  return {{"channels", channels}, {"pixels", 2}, {"threads", 128}};
+}
+
 std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
   const Json safe = tile_safe(fused);
   const auto best = safe.at("columns").get<int64_t>();
@@ -519,6 +516,8 @@ std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
 
 bool window_legal(const Fused& fused, const Json& params) {
   if (resamples(fused)) return true;
+  if (by_groups(params)) return grouped_apply(fused);
+  if (by_strips(params)) return strips_legal(fused, params);
   if (by_rows(params)) return rows_legal(fused, params);
   if (multiplies(params)) return fused.window->wgmma > 0 && implicit_legal(fused, params);
   if (!may_tile(fused)) return true;
@@ -531,7 +530,20 @@ bool window_legal(const Fused& fused, const Json& params) {
 std::vector<RecipeParameter> window_parameters(const Fused& fused) {
   if (resamples(fused)) return resample_parameters();
   if (fused.reduces()) return implicit_parameters(fused);
-  if (may_tile(fused)) return tile_parameters(fused);
+  std::vector<RecipeParameter> all;
+  if (grouped_apply(fused))
+    all.push_back({.name = "by_groups",
+                   .meaning = "1: multiply groups of few channels on the tensor cores",
+                   .legal = {1, 0}});
+  if (strips_apply(fused)) {
+    const std::vector<RecipeParameter> strips = strips_parameters(fused);
+    all.insert(all.end(), strips.begin(), strips.end());
+  }
+  if (may_tile(fused)) {
+    const std::vector<RecipeParameter> tiles = tile_parameters(fused);
+    all.insert(all.end(), tiles.begin(), tiles.end());
+    return all;
+  }
   std::vector<RecipeParameter> list{
       {.name = "pixels", .meaning = "results of a thread along the image", .legal = {4, 2, 1}},
       {.name = "threads", .meaning = "threads of a CTA", .legal = {128, 256}}};
@@ -540,15 +552,18 @@ std::vector<RecipeParameter> window_parameters(const Fused& fused) {
     if (out_of_group(fused) > c / 2) channels.insert(channels.begin(), c);
   list.insert(list.begin(),
               {.name = "channels", .meaning = "output channels of a thread", .legal = channels});
-  if (fused.window->wgmma == 0) return list;
-  // The parameters of the tensor cores come first.
-  std::vector<RecipeParameter> all;
-  if (rows_apply(fused)) all = rows_parameters(fused);
-  const std::vector<RecipeParameter> implicit = implicit_parameters(fused);
-  all.insert(all.end(), implicit.begin(), implicit.end());
-  all.push_back({.name = "wgmma",
-                 .meaning = "1: multiply on Hopper's tensor cores, in the task's math mode",
-                 .legal = {1, 0}});
+  if (fused.window->wgmma > 0) {
+    // The parameters of the tensor cores come first.
+    if (rows_apply(fused)) {
+      const std::vector<RecipeParameter> rows = rows_parameters(fused);
+      all.insert(all.end(), rows.begin(), rows.end());
+    }
+    const std::vector<RecipeParameter> implicit = implicit_parameters(fused);
+    all.insert(all.end(), implicit.begin(), implicit.end());
+    all.push_back({.name = "wgmma",
+                   .meaning = "1: multiply on Hopper's tensor cores, in the task's math mode",
+                   .legal = {1, 0}});
+  }
   all.insert(all.end(), list.begin(), list.end());
   return all;
 }
@@ -560,11 +575,10 @@ Json window_safe(const Fused& fused) {
     params["wgmma"] = 1;
     return params;
   }
-  if (may_tile(fused)) return tile_safe(fused);
-  int64_t channels = 1;
-  for (int64_t c : {4, 8, 16})
-    if (out_of_group(fused) > c / 2) channels = c;
-  Json params{{"channels", channels}, {"pixels", 2}, {"threads", 128}};
+  Json params = may_tile(fused) ? tile_safe(fused) : direct_safe(fused);
+  if (grouped_apply(fused)) params["by_groups"] = grouped_faster(fused) ? 1 : 0;
+  if (strips_apply(fused)) params.update(strips_safe(fused));
+  if (may_tile(fused)) return params;
   if (fused.window->wgmma > 0) {
     params.update(implicit_safe(fused));
     params["wgmma"] = implicit_legal(fused, params) ? 1 : 0;
@@ -579,6 +593,8 @@ Json window_safe(const Fused& fused) {
 ProgramPart window_part(const Task& task, const Fused& fused, const Json& params,
                         const Label& label) {
   if (resamples(fused)) return resample_part(task, fused, params, label);
+  if (by_groups(params)) return grouped_part(task, fused, label);
+  if (by_strips(params)) return strips_part(task, fused, params, label);
   if (by_rows(params)) return rows_part(task, fused, params, label);
   if (multiplies(params)) return implicit_part(task, fused, params, label);
   return WindowWriter(task, fused, params, label).write();

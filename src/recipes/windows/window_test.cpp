@@ -87,12 +87,12 @@ TEST(Windows, ATileOfADepthwiseConvolutionRequiresItsKernel) {
   const WindowCase depthwise("conv_depthwise");
   EXPECT_EQ(depthwise.match.safe.at("columns"), 256);
   EXPECT_EQ(depthwise.match.safe.at("rows"), 16);
-  auto program = depthwise.program();
+  auto program = depthwise.program({{"strip", 0}});
   ASSERT_TRUE(program) << program.error().text();
   const std::string plan = to_json(program->plan).dump();
   EXPECT_THAT(plan, HasSubstr(",2) == 3"));
   EXPECT_THAT(plan, HasSubstr(",3) == 3"));
-  EXPECT_THAT(depthwise.source({{"columns", 0}}), HasSubstr("kChannels = 1;"));
+  EXPECT_THAT(depthwise.source({{"strip", 0}, {"columns", 0}}), HasSubstr("kChannels = 1;"));
 }
 
 // A CTA computes results of one channel, so it reads the channel's bias before its results.
@@ -104,7 +104,9 @@ TEST(Windows, ATileReadsTheValuesOfItsChannelOnce) {
   task.graph.placeholders.push_back({.name = "bias", .dtype = DType::f32, .shape = channels});
   task.graph.nodes.front().args[2] = {{"ref", "bias"}};
   const RecipeMatch match = match_recipe(task);
-  auto program = instantiate(task, match, match.safe);
+  Json params = match.safe;
+  params["strip"] = 0;
+  auto program = instantiate(task, match, params);
   ASSERT_TRUE(program) << program.error().text();
   const std::string& source = program->sources.begin()->second;
   const size_t bias = source.find("of_channel(r_bias"), barrier = source.find("__syncthreads()"),

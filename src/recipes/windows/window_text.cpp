@@ -126,6 +126,19 @@ int64_t padded(const Shape& list, size_t axis, int64_t missing) {
   return axis < skipped ? missing : list[axis - skipped];
 }
 
+std::string constants(const Window& window, bool kernel) {
+  std::string text;
+  for (size_t i = 0; i < 3; ++i) {
+    text += fmt::format("constexpr int kStride{0} = {1}, kPadding{0} = {2}, kDilation{0} = {3};\n",
+                        i, padded(window.stride, i, 1), padded(window.padding, i, 0),
+                        padded(window.dilation, i, 1));
+    if (kernel)
+      text += fmt::format("constexpr int kKernel{} = {};\n", i, padded(window.kernel, i, 1));
+  }
+  text.pop_back();
+  return text;
+}
+
 std::string in_of_group_text(const Fused& fused) {
   const Operand& w = fused.window->weight;
   return transposed(fused) ? size_text(fused, w, 0) + "/(" + groups_text(fused) + ")"
@@ -556,7 +569,7 @@ std::string Tail::pass(size_t index) {
 
 std::string Tail::finish() {
   if (pieces_.by_row()) return finish_row();
-  const bool placed = by_ == By::place;
+  const bool placed = by_ == By::place, strip = by_ == By::strip;
   std::string loads = kept(pieces_.last()), stores;
   std::vector<std::string> leaves, results;
   for (int inst : pieces_.last().leaves) {
@@ -581,11 +594,13 @@ std::string Tail::finish() {
                       to = addresses_.element(output.operand, name(output.operand), "c");
     (placed ? results_of_place_ : loads) +=
         fmt::format("{} {};\n", value_type(at(output.inst)), word);
-    stores += placed
-                  ? fmt::format("cutegen::store_if(inside, {0}, cutegen::from_float<{1}>({2}));\n",
-                                to, type_of(output.operand), member)
-                  : fmt::format("{0} = cutegen::from_float<{1}>({2});\n", to,
-                                type_of(output.operand), member);
+    if (placed)
+      stores += fmt::format("cutegen::store_if(inside, {0}, cutegen::from_float<{1}>({2}));\n", to,
+                            type_of(output.operand), member);
+    else
+      stores += fmt::format("{0} = cutegen::from_float<{1}>({2});\n",
+                            strip ? strip_element(output.operand, to) : to, type_of(output.operand),
+                            member);
     pair_stores_ += fmt::format(
         "cutegen::store_pair_if(inside, {0}, cutegen::from_float<{1}>({2}),\n"
         "                       cutegen::from_float<{1}>(next.{3}));\n",
@@ -596,6 +611,23 @@ std::string Tail::finish() {
   if (!placed) return computed + stores;
   stores_ = stores;
   return computed;
+}
+
+// Adds a strip of results, which stores() stores at `to`, and returns its element `v`.
+std::string Tail::strip_element(const Operand& output, const std::string& to) {
+  const std::string strip = code_.word("strip_" + name(output));
+  results_of_place_ += fmt::format("cutegen::Pack<{}, kStrip> {};\n", type_of(output), strip);
+  stores_ += fmt::format(
+      "if constexpr (kWhole) {{\n"
+      "  const int64_t p2 = first2;\n"
+      "  cutegen::write_pack({0}, &{1});\n"
+      "}} else {{\n"
+      "  CUTE_UNROLL\n"
+      "  for (int v = 0; v < kStrip; ++v)\n"
+      "    if (const int64_t p2 = first2 + v; p2 < out2) {1} = {0}.element[v];\n"
+      "}}\n",
+      strip, to);
+  return strip + ".element[v]";
 }
 
 // Writes the statements that compute one value of a position; stores() has those that store it.

@@ -26,6 +26,10 @@
 // Tail::By::channel is for kernels whose CTA computes results of one channel: finish() then reads
 // the values of the channel from the variable `kept`, which the statements of of_channel() define.
 //
+// Tail::By::strip is the same for kernels whose threads compute strips of kStrip results along the
+// last axis. The statements of finish() compute result `v` of a strip. results() declares the
+// strips, and stores() stores them, as vectors if kWhole is true.
+//
 // `Addresses` writes the text that reads operands. If by_place is set, `at` has the offset of
 // channel0, and the text reads channel `channel_of` relative to this offset. For all text that an
 // `Addresses` has written, numbers() lists the strides in the text, offsets() lists the members of
@@ -60,6 +64,9 @@ std::string out_of_group_text(const Fused& fused);
 std::string last_of_image(const Fused& fused);
 // Extends `list` to three axes by inserting `missing` at the front, and returns element `axis`.
 int64_t padded(const Shape& list, size_t axis, int64_t missing);
+// Declares the constants kStride0, kPadding0, kDilation0, ... and, if `kernel` is true, the
+// filter sizes kKernel0, ...
+std::string constants(const Window& window, bool kernel);
 // Appends the numbers to a launch's arguments and returns their declarations for the kernel.
 std::string add_numbers(Json& args, const Numbers& numbers);
 
@@ -187,7 +194,7 @@ class TailOperands {
 
 class Tail : public TailOperands {
  public:
-  enum class By { element, channel, place };
+  enum class By { element, channel, place, strip };
   explicit Tail(const Fused& fused, By by = By::element);
   // Returns the strides that the text of the Tail's functions uses, up to now.
   const Numbers& numbers() const { return addresses_.numbers(); }
@@ -203,7 +210,7 @@ class Tail : public TailOperands {
   // Writes the statements that compute the values of a channel and store them for all tiles. `tile`
   // is an expression for the index of the CTA's tile along the channels.
   std::string channels(const std::string& tile);
-  // With By::channel, writes the statements that compute the values of the CTA's channel.
+  // With By::channel and By::strip, writes the statements that compute the values of a channel.
   std::string of_channel();
   bool by_row() const { return pieces_.by_row(); }
   std::string finish();
@@ -229,6 +236,7 @@ class Tail : public TailOperands {
   std::string rows_text(size_t index, const std::string& type, const std::string& rows_at);
   std::string kept(const Piece& piece) const;
   std::string finish_row();
+  std::string strip_element(const Operand& output, const std::string& to);
 
   By by_;
   Pieces pieces_;
