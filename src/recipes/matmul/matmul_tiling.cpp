@@ -129,7 +129,7 @@ bool wgmma_applies(const Contraction& c) {
 }
 
 Tiling best_tiling(const Contraction& c) {
-  const bool wgmma = wgmma_applies(c) && bytes_of_element(c) == 2;
+  const bool wgmma = wgmma_applies(c) && multiplies_elements(c);
   std::vector<Tiling> all = wgmma ? wgmma_tilings(c) : float_tilings(c);
   std::erase_if(all, [&](const Tiling& t) { return !holds_groups(c, t.tile_n); });
   Tiling best = all[0];
@@ -141,8 +141,9 @@ Tiling best_tiling(const Contraction& c) {
 
 double seconds_of(const Contraction& c) {
   // Multiplications of an SM in a second at speed 1.
-  const bool wgmma = wgmma_applies(c) && bytes_of_element(c) == 2;
-  return cost(c, best_tiling(c)) / (wgmma ? 3e12 : 4e11);
+  const bool wgmma = wgmma_applies(c) && multiplies_elements(c);
+  const double rate = !wgmma ? 4e11 : bytes_of_element(c) == 2 ? 3e12 : 1.5e12;
+  return cost(c, best_tiling(c)) / rate;
 }
 
 }  // namespace cutegen::recipes
