@@ -18,6 +18,13 @@ CUTEGEN_FN bool is_nan(float x) { return x != x; }
 CUTEGEN_FN bool is_inf(float x) { return fabsf(x) == infinity(); }
 CUTEGEN_FN bool is_finite(float x) { return fabsf(x) < infinity(); }
 
+// Returns the nearest float with the 10 bits of tf32's significand.
+CUTEGEN_FN float round_to_tf32(float x) {
+  unsigned rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
+  return __uint_as_float(rounded);
+}
+
 // If one argument is NaN, PyTorch's maximum and minimum return NaN. max.NaN and min.NaN do the
 // same, but fmaxf and fminf would return the other argument.
 CUTEGEN_FN float maximum(float a, float b) {

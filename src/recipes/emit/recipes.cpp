@@ -22,6 +22,7 @@
 #include "recipes/text/sizes_at_shapes.h"
 #include "recipes/windows/window.h"
 #include "recipes/windows/window_implicit.h"
+#include "recipes/windows/window_products.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -373,8 +374,9 @@ Result<KernelProgram> program(const Task& task, const Staged& staged, const Json
 namespace {
 
 // The stages if products read packed weights; nothing if no product does.
-std::optional<Stages> packed_stages(const Task& task, bool hopper) {
-  auto stages = make_stages(task, {.hopper = hopper, .packed = true});
+std::optional<Stages> packed_stages(const Task& task, StageOptions options) {
+  options.packed = true;
+  auto stages = make_stages(task, options);
   if (!stages) return std::nullopt;
   bool any = false;
   for (const Stage& stage : stages->list) {
@@ -387,18 +389,21 @@ std::optional<Stages> packed_stages(const Task& task, bool hopper) {
 }
 
 // The stages with or without joined products, whichever takes less time.
-Result<Stages> best_stages(const Task& task, bool hopper) {
-  if (auto packed = packed_stages(task, hopper)) return std::move(*packed);
-  auto stages = make_stages(task, {.hopper = hopper, .join = true});
-  if (!stages) stages = make_stages(task, {.hopper = hopper});
+Result<Stages> stages_with(const Task& task, const StageOptions& options) {
+  const bool hopper = options.hopper;
+  if (auto packed = packed_stages(task, options)) return std::move(*packed);
+  StageOptions with_joins = options;
+  with_joins.join = true;
+  auto stages = make_stages(task, with_joins);
+  if (!stages) stages = make_stages(task, options);
   // What surrounds the attention may not fit into stages: products and a softmax may.
-  if (!stages && hopper) stages = make_stages(task);
+  if (!stages && hopper) stages = make_stages(task, {.products = options.products});
   const auto joins = [](const Stage& stage) {
     const auto* product = std::get_if<Contraction>(&stage);
     return product && product->joined();
   };
   if (!stages || std::none_of(stages->list.begin(), stages->list.end(), joins)) return stages;
-  auto apart = make_stages(task, {.hopper = hopper});
+  auto apart = make_stages(task, options);
   if (!apart) return stages;
   const auto seconds = [&](Stages all) {
     for (Stage& stage : all.list)
@@ -406,6 +411,17 @@ Result<Stages> best_stages(const Task& task, bool hopper) {
     return seconds_of_all(all);
   };
   return seconds(*apart) < seconds(*stages) ? std::move(apart) : std::move(stages);
+}
+
+// The stages in which products compute some convolutions, if that is faster.
+Result<Stages> best_stages(const Task& task, bool hopper) {
+  auto stages = stages_with(task, {.hopper = hopper});
+  if (!stages || !hopper) return stages;
+  const std::set<std::string> names = product_convolutions(task, *stages);
+  if (names.empty()) return stages;
+  auto products = stages_with(task, {.hopper = hopper, .products = names});
+  return products && adds_only_copies(*products, *stages, names.size()) ? std::move(products)
+                                                                        : std::move(stages);
 }
 
 }  // namespace

@@ -81,6 +81,7 @@ Result<int> Builder::build(const std::string& name, const Node* node, const View
   if (node->op == kShift) return build_shift(*this, *node, view);
   if (node->op == kCounting) return build_counting(*this, *node, view);
   if (node->op == kAffine) return build_affine(*this, *node, view);
+  if (node->op == kBlocks) return build_blocks(*this, *node, view);
   if (node->op == kFilled) return build_filled(*this, *node, view);
   if (node->op == kValues) return build_values(*this, *node, view);
   CG_TRY(auto reducing, find_reduction(nest_.graph(), *node));

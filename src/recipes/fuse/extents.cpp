@@ -71,17 +71,37 @@ void from_slice(Fused& fused, const Operand& operand) {
   }
 }
 
-// If the first axis was merged from the sizes that the reshape splits it into, takes the extents of
-// the merged axes.
+// Multiplies the extents of the merged axes that make up each axis of the group, or returns nothing
+// if they do not line up.
+std::vector<std::string> extents_of_parts(const Operand& operand, const AxisGroup& group,
+                                          const std::vector<Axis>& parts) {
+  std::vector<std::string> extents;
+  size_t next = 0;
+  for (size_t to : group.to) {
+    std::string extent = next < parts.size() ? parts[next].extent : "1";
+    int64_t size = next < parts.size() ? parts[next++].size : 1;
+    for (; size < operand.shape[to] && next < parts.size(); ++next) {
+      size *= parts[next].size;
+      extent = times(extent, parts[next].extent);
+    }
+    if (size != operand.shape[to]) return {};
+    extents.push_back(extent);
+  }
+  return next == parts.size() ? extents : std::vector<std::string>{};
+}
+
+// If an axis was merged from the sizes that the reshape splits it into, takes the extents of the
+// merged axes.
 void from_parts(Fused& fused, const Operand& operand, const AxisGroup& group) {
-  if (group.from != std::vector<size_t>{0} || group.to.size() != operand.parts.size()) return;
-  for (size_t i = 0; i < group.to.size(); ++i)
-    if (operand.shape[group.to[i]] != operand.parts[i].size) return;
-  for (size_t i = 0; i < group.to.size(); ++i) {
+  const auto parts =
+      group.from.size() == 1 ? operand.parts.find(group.from[0]) : operand.parts.end();
+  if (parts == operand.parts.end()) return;
+  const std::vector<std::string> extents = extents_of_parts(operand, group, parts->second);
+  for (size_t i = 0; i < extents.size(); ++i) {
     const int id = operand.axes[group.to[i]];
     if (id < 0) continue;
     Axis& axis = fused.axes[size_t(id)];
-    if (axis.extent.empty()) axis.extent = operand.parts[i].extent;
+    if (axis.extent.empty()) axis.extent = extents[i];
   }
 }
 

@@ -77,7 +77,7 @@ Result<void> check_operators(const Graph& graph, const std::vector<const Node*>&
         node->op.find("getitem") != std::string::npos)
       continue;
     if (node->op == kInside || node->op == kShift || node->op == kCounting || node->op == kAffine ||
-        node->op == kFilled || node->op == kValues || is_gather(*node))
+        node->op == kBlocks || node->op == kFilled || node->op == kValues || is_gather(*node))
       continue;
     CG_TRY(auto reduction, find_reduction(graph, *node));
     if (reduction) continue;

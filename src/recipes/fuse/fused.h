@@ -94,6 +94,9 @@ struct Start {
   }
 };
 
+// For axes of a scratch value: the axes that a reshape merged into each of them.
+using MergedAxes = std::map<size_t, std::vector<Axis>>;
+
 // A tensor that the loop nest reads or writes. `axes` maps the axes of the tensor to axes of the
 // loop nest.
 struct Operand {
@@ -105,7 +108,7 @@ struct Operand {
   Shape original;         // shape of the whole tensor, not reshaped
   bool kept = false;      // a value in scratch memory, with the sizes `extents`
   std::vector<std::string> extents;
-  std::vector<Axis> parts;         // axes merged in a scratch value's first axis
+  MergedAxes parts;                // axes merged in a scratch value's axes
   std::vector<Start> starts = {};  // by axis; empty: the whole tensor
   // The operand is not a tensor: its elements are the sum of position * step over the axes. An
   // empty `steps` means one axis with step 1.
@@ -185,8 +188,8 @@ struct Region {
   std::map<std::string, std::string> names;  // tensor or scratch value -> identifier
   Kept kept;
   std::vector<Output> outputs;
-  // For each value in `kept`, the axes that a reshape merged into the first axis.
-  std::map<std::string, std::vector<Axis>> parts = {};
+  // For each value in `kept`, the axes that a reshape merged into its axes.
+  std::map<std::string, MergedAxes> parts = {};
   // Whether operands may be slices of tensors. If false, an earlier stage copies slices.
   bool slices = false;
   // Whether products may read packed weights (graph/weights.h) themselves, without an earlier stage

@@ -33,6 +33,7 @@ Result<int> build_gather(Builder& builder, const Node& node, const Gather& gathe
 Result<int> build_shift(Builder& builder, const Node& node, const View& view);
 Result<int> build_counting(Builder& builder, const Node& node, const View& view);
 Result<int> build_affine(Builder& builder, const Node& node, const View& view);
+Result<int> build_blocks(Builder& builder, const Node& node, const View& view);
 Result<int> build_filled(Builder& builder, const Node& node, const View& view);
 Result<int> build_values(Builder& builder, const Node& node, const View& view);
 

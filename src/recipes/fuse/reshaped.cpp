@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views and fills of a Builder.
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "recipes/fuse/extents.h"
 #include "recipes/fuse/operators.h"
 #include "recipes/fuse/views.h"
 #include "recipes/graph/permutation.h"
@@ -80,6 +83,29 @@ Result<int> lifted_number(Builder& builder, const Node& node) {
 }
 
 }  // namespace
+
+// cutegen.blocks(x, filter)
+Result<int> build_blocks(Builder& builder, const Node& node, const View& view) {
+  NestWriter& nest = builder.nest();
+  if (view.reshaped || !view.starts.empty())
+    return nest.cut_at(node, "a part or a reshape of blocks");
+  const auto x = reference(argument(node, 0, "")), filter = reference(argument(node, 1, ""));
+  const Shape& to = node.outputs.front().shape;
+  const auto show = [&](size_t place, const std::string& extent) {
+    if (view.axes[place] < 0) return;
+    std::string& known = nest.fused().axes[size_t(view.axes[place])].extent;
+    if (known.empty()) known = extent;
+  };
+  for (size_t axis = 2; 2 * axis - 1 < to.size(); ++axis) {
+    const std::string size = fmt::format("@{}", axis);
+    CG_TRY(const std::string whole, builder.sizes().with_sizes(*x, size));
+    CG_TRY(const std::string block, builder.sizes().with_sizes(*filter, size));
+    show(2 * axis - 2, fmt::format("({}/max(1,{}))", whole, block));
+    show(2 * axis - 1, block);
+    demand(nest.fused(), fmt::format("{} % max(1,{}) == 0", whole, block));
+  }
+  return builder.value(*x, {.axes = view.axes, .reshaped = to});
+}
 
 // A view changes where the kernel reads a value, not the value.
 Result<std::optional<int>> build_view(Builder& builder, const Node& node, const View& view) {

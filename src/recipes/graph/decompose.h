@@ -31,6 +31,8 @@
 //   each axis of the result, `sizes` has an expression or "". "@0" in an expression means the size
 //   of x along axis 0. Elements outside x have the value `fill`. Without the argument `fill`, no
 //   index of a cutegen.affine lies outside x.
+// - cutegen.blocks(x, filter) divides each image of x, [n, c, h, w], into blocks of the filter's
+//   size: [n, c, h / fh, fh, w / fw, fw]. The plan requires that the blocks cover the image.
 // - cutegen.filled(number, value, axis, ...) is a tensor that contains only the number. Each pair
 //   of a value and an axis among the arguments gives the size of one axis of the result.
 // - cutegen.values(list) is a tensor with the constants of the list. The torch worker adds
@@ -57,6 +59,7 @@ inline constexpr const char* kShift = "cutegen.shift";
 inline constexpr const char* kCounting = "cutegen.counting";
 inline constexpr bool kAnyCount = true;
 inline constexpr const char* kAffine = "cutegen.affine";
+inline constexpr const char* kBlocks = "cutegen.blocks";
 inline constexpr const char* kFilled = "cutegen.filled";
 inline constexpr const char* kValues = "cutegen.values";
 inline constexpr const char* kScatter = "cutegen.scatter";

@@ -49,6 +49,7 @@ const Formulas& functions() {
       {"rad2deg", "{0} * 57.29578f"},
       {"positive", "{0}"},
       {"logit", "cutegen::logit({0}, {1/eps:-1})"},
+      {"round_to_tf32", "cutegen::round_to_tf32({0})"},
   };
   return table;
 }

@@ -31,6 +31,10 @@ class NodeWriter {
   void append(Node node) { out_.nodes.push_back(std::move(node)); }
   // Sets the dtype of `value`, which the last node must compute, and returns its name.
   std::string as(DType dtype, const std::string& value);
+  // Adds a keyword argument to the last node.
+  void set_keyword(const std::string& name, const Json& value) {
+    out_.nodes.back().kwargs[name] = value;
+  }
   // Writes (x - mean) / sqrt(mean((x - mean)^2) + eps), in which the means are over `axes`.
   std::string standardized(const std::string& x, const std::vector<int>& axes, double eps);
   // Writes the node's first output: x * weight + bias. `weight` and `bias` are vectors along `axis`

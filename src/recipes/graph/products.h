@@ -8,6 +8,10 @@
 // not a tensor of the task. as_reduction() turns a product with one row or one column into mul and
 // sum.
 //
+// A product that replaces a convolution may have keywords: with kTf32, its kernel may round the
+// factors to tf32; with kRounded, both factors already are tf32 values in floats, and contiguous
+// along the depth.
+//
 // Example: addmm(bias, x, w) -> add(mm(x, w), bias)
 #pragma once
 
@@ -18,6 +22,9 @@
 #include "core/graph.h"
 
 namespace cutegen::recipes {
+
+inline constexpr const char* kTf32 = "tf32";
+inline constexpr const char* kRounded = "rounded";
 
 // A triangular mask over the last two axes: true if column - row >= diagonal (upper) or column -
 // row <= diagonal (lower).

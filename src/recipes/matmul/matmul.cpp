@@ -330,7 +330,7 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
   if (size_of(c.a.operand.dtype) == 2 && size_of(c.b.operand.dtype) == 2)
     vectors.insert(vectors.begin(), 8);  // 16 bytes
   const bool cores = c.math_mode != MathMode::fp32, hopper = wgmma_applies(c),
-             halves = bytes_of_element(c) == 2;
+             halves = multiplies_elements(c);
   using Values = std::vector<int64_t>;
   RecipeParameter tile_m{.name = "tile_m",
                          .meaning = "rows of the result that a CTA computes",

@@ -610,7 +610,7 @@ MatmulEngine engine_of(const Contraction& c, const Json& params) {
   auto on = [&](const char* name) { return params.contains(name) && params.at(name) == 1; };
   if (on("stream")) return MatmulEngine::stream;
   if (by_halves(params)) return MatmulEngine::wgmma_pairs;
-  if (on("wgmma")) return bytes_of_element(c) == 4 ? MatmulEngine::wgmma_fp32 : MatmulEngine::wgmma;
+  if (on("wgmma")) return multiplies_elements(c) ? MatmulEngine::wgmma : MatmulEngine::wgmma_fp32;
   return on("tensor_cores") ? MatmulEngine::mma : MatmulEngine::simt;
 }
 
@@ -664,6 +664,10 @@ std::string element_type(const Contraction& c, const Json& params) {
 
 int64_t bytes_of_element(const Contraction& c) {
   return c.math_mode == MathMode::fp16 || c.math_mode == MathMode::bf16 ? 2 : 4;
+}
+
+bool multiplies_elements(const Contraction& c) {
+  return bytes_of_element(c) == 2 || (c.rounded && products_of(c) == 1);
 }
 
 MatmulKernel matmul_kernel(const Task& task, const Contraction& c, const Json& params,

@@ -50,6 +50,9 @@ bool turned(const Contraction& c);
 std::string element_type(const Contraction& c, const Json& params);
 // Returns the bytes of an element in the task's math mode.
 int64_t bytes_of_element(const Contraction& c);
+// Returns whether wgmma multiplies the elements as they are in memory: 16-bit elements, or floats
+// that an earlier kernel has rounded to tf32.
+bool multiplies_elements(const Contraction& c);
 MatmulKernel matmul_kernel(const Task& task, const Contraction& c, const Json& params,
                            const Label& label);
 

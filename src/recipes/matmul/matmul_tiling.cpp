@@ -158,7 +158,7 @@ bool wgmma_applies(const Contraction& c) {
 }
 
 Tiling best_tiling(const Contraction& c) {
-  const bool wgmma = wgmma_applies(c) && bytes_of_element(c) == 2;
+  const bool wgmma = wgmma_applies(c) && multiplies_elements(c);
   std::vector<Tiling> all = wgmma ? wgmma_tilings(c) : float_tilings(c);
   const bool few = wgmma && c.size(c.m) <= kMostFewRows && c.groups() == 1;
   std::erase_if(all, [&](const Tiling& t) { return !holds_groups(c, t.tile_n); });
@@ -171,8 +171,11 @@ Tiling best_tiling(const Contraction& c) {
 }
 
 double seconds_of(const Contraction& c) {
-  const bool wgmma = wgmma_applies(c) && bytes_of_element(c) == 2;
-  return cost(c, best_tiling(c)) / (wgmma ? kWgmmaRate : 4e11);
+  const bool wgmma = wgmma_applies(c) && multiplies_elements(c);
+  const double rate = !wgmma                     ? 4e11
+                      : bytes_of_element(c) == 2 ? kWgmmaRate
+                                                 : kWgmmaRate / 2;
+  return cost(c, best_tiling(c)) / rate;
 }
 
 }  // namespace cutegen::recipes

@@ -147,6 +147,9 @@ Result<Contraction> load_factors(const Task& task, const Region& region, const N
   Contraction c;
   c.op = node.op;
   c.math_mode = finest_mode(task);
+  if (c.math_mode == MathMode::fp32 && node.kwargs.value(kTf32, false))
+    c.math_mode = MathMode::tf32;
+  c.rounded = node.kwargs.value(kRounded, false);
   auto first = reference(argument(node, 0, "self")), second = reference(argument(node, 1, ""));
   if (!second) second = reference(argument(node, 1, "mat2"));
   const Value *a = first ? graph.find(*first) : nullptr,
@@ -282,23 +285,41 @@ Result<void> group_axes_of_output(Contraction& c, const Shape& whole, bool has_n
   return {};
 }
 
-std::vector<Axis> parts_of_result(const Contraction& c) {
+namespace {
+
+// The axes that a reshape merged into the factor's axis; nothing if the plan does not know them.
+std::vector<Axis> merged_in(const Contraction& c, const Operand& operand, int axis) {
+  const int found = axis < 0 ? -1 : position(operand, axis);
+  if (found < 0) return {};
+  const auto place = size_t(found);
+  if (!operand.reshaped) {
+    const auto parts = operand.parts.find(place);
+    return parts == operand.parts.end() ? std::vector<Axis>{} : parts->second;
+  }
   std::vector<Axis> parts;
-  for (int axis : c.batch_axes) parts.push_back(c.loads.axes[size_t(axis)]);
-  const Operand& rows = c.a.operand;
-  const int place = c.m < 0 ? -1 : position(rows, c.m);
-  if (!parts.empty() || place < 0) return parts;
-  if (!rows.reshaped) return place == 0 ? rows.parts : parts;
-  const auto groups = group_axes(rows.original, rows.shape);
-  if (!groups) return parts;
-  for (const AxisGroup& group : *groups)
-    if (group.to == std::vector<size_t>{size_t(place)} && group.from.size() > 1)
+  for (const AxisGroup& group :
+       group_axes(operand.original, operand.shape).value_or(std::vector<AxisGroup>{}))
+    if (group.to == std::vector<size_t>{place} && group.from.size() > 1)
       for (size_t from : group.from)
         parts.push_back(
-            {.size = rows.original[from],
+            {.size = operand.original[from],
              .reduced = false,
-             .extent = rows.kept ? rows.extents[from]
-                                 : fmt::format("dim({},{})", c.loads.names.at(rows.tensor), from)});
+             .extent = operand.kept
+                           ? operand.extents[from]
+                           : fmt::format("dim({},{})", c.loads.names.at(operand.tensor), from)});
+  return parts;
+}
+
+}  // namespace
+
+MergedAxes parts_of_result(const Contraction& c) {
+  MergedAxes parts;
+  for (int axis : c.batch_axes) parts[0].push_back(c.loads.axes[size_t(axis)]);
+  const size_t rows = parts.size();
+  const std::pair<size_t, std::vector<Axis>> both[] = {{rows, merged_in(c, c.a.operand, c.m)},
+                                                       {rows + 1, merged_in(c, c.b.operand, c.n)}};
+  for (const auto& [axis, merged] : both)
+    if (!merged.empty()) parts[axis] = merged;
   return parts;
 }
 

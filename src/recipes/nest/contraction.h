@@ -39,7 +39,8 @@ struct Factor {
 struct Contraction {
   std::string op;  // "aten.mm.default"
   MathMode math_mode = MathMode::fp32;
-  bool hopper = false;  // the program may use features of sm_90a
+  bool hopper = false;   // the program may use features of sm_90a
+  bool rounded = false;  // both factors are floats that an earlier stage has rounded to tf32
   Fused loads, finish;
   std::vector<int> batch_axes;  // batch axes of `loads`, outermost first
   int m = -1, n = -1, k = -1;   // axes of `loads`; -1 if the size is 1
@@ -87,9 +88,9 @@ ContractionAttempt contract(const Task& task, const Region& region, const Masks&
 Result<Contraction> load_factors(const Task& task, const Region& region, const Node& node,
                                  std::string& cut);
 std::vector<std::string> extents_of_product(const Contraction& c, const Value& result);
-// Returns the axes that a reshape merged into the first axis of the product's result, if contract()
+// Returns the axes that reshapes merged into the axes of the product's result, as far as contract()
 // knows these axes.
-std::vector<Axis> parts_of_result(const Contraction& c);
+MergedAxes parts_of_result(const Contraction& c);
 Result<void> group_axes_of_output(Contraction& c, const Shape& whole, bool has_n);
 // Returns which factor is a vector at every shape of the task, or nullopt if no factor is.
 std::optional<Vector> vector_factor(const Task& task, const Region& region, const Node& product);

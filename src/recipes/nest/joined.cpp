@@ -43,7 +43,8 @@ bool same_factor(const Contraction& a, const Contraction& b) {
   const Operand &x = a.a.operand, &y = b.a.operand;
   return x.tensor == y.tensor && x.axes == y.axes && x.shape == y.shape &&
          x.original == y.original && !x.sliced() && !y.sliced() && a.m == b.m && a.k == b.k &&
-         a.batch_axes == b.batch_axes && a.size(a.m) == b.size(b.m) && a.size(a.k) == b.size(b.k);
+         a.batch_axes == b.batch_axes && a.math_mode == b.math_mode && a.rounded == b.rounded &&
+         a.size(a.m) == b.size(b.m) && a.size(a.k) == b.size(b.k);
 }
 
 // Whether the product's leaf takes a run of columns, and all rows and batches.

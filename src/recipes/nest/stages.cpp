@@ -16,6 +16,7 @@
 #include "recipes/nest/ends.h"
 #include "recipes/nest/joined.h"
 #include "recipes/nest/windowed.h"
+#include "recipes/spatial/conv_products.h"
 #include "recipes/views/einsum_views.h"
 #include "recipes/views/finer_views.h"
 #include "recipes/views/later_views.h"
@@ -553,7 +554,7 @@ class Solver {
   std::map<std::string, std::string> names_;
   Names words_;
   Kept kept_;
-  std::map<std::string, std::vector<Axis>> parts_;
+  std::map<std::string, MergedAxes> parts_;
   std::vector<Made> made_;
   size_t open_ = 0;
 };
@@ -664,6 +665,8 @@ Result<Stages> solve(const Task& task, const Graph& graph, const Masks& masks,
                      const StageOptions& options) {
   CG_TRY(Decomposed source,
          decompose(later_views(slices_before_views(finer_views(einsum_views(graph)))), task));
+  const bool tf32 = task.tf32_convolutions || task.math_mode == MathMode::tf32;
+  CG_TRY(source.graph, products_of_convolutions(std::move(source.graph), options.products, tf32));
   const Outputs outputs = outputs_of(task, graph);
   for (const Region::Output& output : outputs)
     if (!source.graph.find(output.value))

@@ -13,6 +13,7 @@
 // Example: softmax(relu(x @ w), 1) -> a product that keeps relu(product), a softmax of its rows
 #pragma once
 
+#include <set>
 #include <variant>
 
 #include "recipes/nest/attended.h"
@@ -36,9 +37,11 @@ struct Stages {
 const std::vector<FusedOutput>& outputs_of(const Stage& stage);
 // What the stages may use: `hopper` allows features of sm_90a, such as the attention kernel; `join`
 // allows kernels for several products (joined.h); `packed` allows products that read packed weights
-// (graph/weights.h).
+// (graph/weights.h). `products` has the names of the convolutions' results that matrix products
+// compute (spatial/conv_products.h).
 struct StageOptions {
   bool hopper = false, join = false, packed = false;
+  std::set<std::string> products = {};
 };
 Result<Stages> make_stages(const Task& task, const StageOptions& options = {});
 

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses the convolutions that matrix products compute (spatial/conv_products.h).
+//
+// Contract: `stages` are the stages of the task on Hopper if kernels for windows compute all
+// convolutions. product_convolutions() returns the names of the convolutions' results for which a
+// product is estimated to be faster. A product is at least as accurate as the other kernels.
+//
+// Example: make_stages(task, {.hopper = true, .products = product_convolutions(task, *stages)});
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "recipes/nest/stages.h"
+
+namespace cutegen::recipes {
+
+std::set<std::string> product_convolutions(const Task& task, Stages stages);
+// Returns whether the stages with products need no other kernels than the products and the copies
+// of blocks and filters.
+bool adds_only_copies(const Stages& products, const Stages& stages, size_t convolutions);
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/windows/window_products.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "core/program.h"
+#include "recipes/emit/recipes.h"
+#include "recipes/spatial/conv_products.h"
+#include "recipes/testing/test_tasks.h"
+
+namespace cutegen::recipes {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+struct ProductsCase {
+  Task task;
+  RecipeMatch match;
+  KernelProgram program;
+  std::string text;  // of all kernels
+  explicit ProductsCase(const std::string& name, bool tf32 = true,
+                        std::string_view arch = kHopperArch)
+      : task(golden_task(name)) {
+    task.tf32_convolutions = tf32;
+    match = match_recipe(task, arch);
+    auto made = instantiate(task, match, match.safe);
+    if (!made) throw std::runtime_error(made.error().text());
+    program = std::move(*made);
+    for (const auto& [file, source] : program.sources) text += source;
+  }
+  Json plan() const { return to_json(program.plan); }
+};
+
+// One kernel copies the blocks, and one rounds the filter. TMA loads both.
+TEST(WindowProducts, MultipliesBlocksOfTheImage) {
+  const ProductsCase c("conv_blocks_floats");
+  EXPECT_EQ(c.match.recipe, "matmul");
+  EXPECT_EQ(c.plan().at("steps").size(), 3U);
+  EXPECT_THAT(c.text, HasSubstr("cutegen::round_to_tf32("));
+  EXPECT_THAT(c.text, HasSubstr("cutegen::WgmmaGemm<tfloat32_t, float, float"));
+  const std::string plan = c.plan().dump();
+  EXPECT_THAT(plan, HasSubstr("(dim(x,3)) % max(1,(dim(conv_weight,3))) == 0"));
+  EXPECT_THAT(plan, Not(HasSubstr("== 48")));  // any number of blocks
+}
+
+TEST(WindowProducts, KeepsFloatsThatMustNotBeRounded) {
+  const ProductsCase c("conv_blocks_floats", false);
+  EXPECT_EQ(c.match.recipe, "matmul");
+  EXPECT_THAT(c.text, Not(HasSubstr("round_to_tf32")));
+  EXPECT_THAT(c.text, Not(HasSubstr("tfloat32_t")));
+}
+
+// The product reads the images in place.
+TEST(WindowProducts, RoundsFloatsOfPixelsInTheProduct) {
+  const ProductsCase tf32("conv_pixels_floats"), fp32("conv_pixels_floats", false);
+  for (const ProductsCase* c : {&tf32, &fp32}) EXPECT_EQ(c->match.recipe, "matmul");
+  EXPECT_THAT(tf32.text, HasSubstr("true, false, 1>"));
+  EXPECT_THAT(fp32.text, Not(HasSubstr("true, false, 1>")));
+}
+
+TEST(WindowProducts, LeavesOtherGpusToTheirKernels) {
+  EXPECT_EQ(ProductsCase("conv_pixels_floats", true, "sm_80").match.recipe, "windows");
+}
+
+TEST(WindowProducts, NeedsWindowsSideBySide) {
+  const Window one{.kernel = {1, 1}, .stride = {1, 1}, .padding = {0, 0}, .dilation = {1, 1}};
+  EXPECT_EQ(product_form(one, {2, 3, 7, 9}), ProductForm::pixels);
+  Window block = one;
+  block.kernel = block.stride = {4, 2};
+  EXPECT_EQ(product_form(block, {2, 3, 8, 6}), ProductForm::blocks);
+  EXPECT_EQ(product_form(block, {2, 3, 9, 6}),
+            ProductForm::none);  // a row is in no window
+  for (const auto& change : std::vector<std::function<void(Window&)>>{
+           [](Window& w) { w.stride = {2, 2}; }, [](Window& w) { w.padding = {0, 1}; },
+           [](Window& w) { w.behind = {0, 1}; }, [](Window& w) { w.dilation = {2, 1}; },
+           [](Window& w) { w.groups = 3; }, [](Window& w) { w.kind = WindowKind::transposed; }}) {
+    Window other = one;
+    change(other);
+    EXPECT_EQ(product_form(other, {2, 3, 8, 8}), ProductForm::none);
+  }
+}
+
+}  // namespace
+}  // namespace cutegen::recipes
