@@ -53,6 +53,14 @@ CUTEGEN_FN float clamp(float x, float low, float high) {
 // product. It does not merge minus().
 CUTEGEN_FN float minus(float a, float b) { return __fsub_rn(a, b); }
 CUTEGEN_FN float square(float x) { return x * x; }
+// Returns x to the power of Quarters / 4, by square roots: 1, 3 or 6 quarters.
+template <int Quarters>
+CUTEGEN_FN float power_of_quarters(float x) {
+  const float root = sqrtf(x), power = Quarters == 6   ? x * root
+                                       : Quarters == 3 ? root * sqrtf(root)
+                                                       : sqrtf(root);
+  return x == -INFINITY ? INFINITY : power;
+}
 // floor_div() rounds the quotient down, as Python does, and floor_mod() returns the remainder.
 CUTEGEN_FN int64_t floor_div(int64_t a, int64_t b) {
   const int64_t q = a / b;

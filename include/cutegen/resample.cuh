@@ -16,6 +16,7 @@
 #include <cute/config.hpp>
 
 #include <cuda/std/cstdint>
+#include <cuda/std/type_traits>
 
 namespace cutegen {
 
@@ -119,6 +120,69 @@ struct CubicAxis {
     return x <= 1 ? ((a + 2) * x - (a + 3)) * x * x + 1 : ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
   }
 };
+
+// Neighbours has the places and weights of N neighbouring results, from position `p` on, which must
+// be a multiple of N. slot(i, k) is the number of element k of result i: at(slot(i, k)) is its place
+// in the input, and weight(i, k) its weight. Results that share elements may share slots.
+template <class Axis, int N>
+struct EachAlone {
+  static constexpr int kSlots = N * Axis::count();
+  int places[kSlots];
+  float weights[N][Axis::count()];
+
+  CUTE_DEVICE EachAlone(int p, int in, int out) {
+    CUTE_UNROLL
+    for (int i = 0; i < N; ++i) {
+      const Axis axis(min(p + i, out - 1), in, out);
+      CUTE_UNROLL
+      for (int k = 0; k < Axis::count(); ++k)
+        places[slot(i, k)] = axis.at(k), weights[i][k] = axis.weight(k);
+    }
+  }
+  CUTE_DEVICE static constexpr int count() { return Axis::count(); }
+  CUTE_DEVICE static constexpr int slot(int i, int k) { return i * Axis::count() + k; }
+  CUTE_DEVICE int at(int j) const { return places[j]; }
+  CUTE_DEVICE float weight(int i, int k) const { return weights[i][k]; }
+};
+
+// N results of a linear interpolation that advances by whole elements in N results. The distances
+// of their elements and their weights are the same everywhere. Before the first element and behind
+// the last one, both elements of a result are the same, so that their weights do not matter.
+template <class Scale, int N>
+struct SharedLines {
+  // In units of 1/512 of an element, so that the compiler computes all of them early. Result i lies
+  // between elements slot(i, 0) - 1 and slot(i, 1) - 1, counted from the first result's place.
+  static constexpr int kStep = int(Scale::value * N), kUnits = int(Scale::value * 256);
+  CUTE_DEVICE static constexpr int units(int i) { return kUnits * (2 * i + 1) + 256; }
+  static constexpr int kSlots = (kUnits * (2 * N - 1) + 256) / 512 + 2;
+  int start, in;
+
+  CUTE_DEVICE SharedLines(int p, int in, int) : start(p / N * kStep - 1), in(in) {}
+  CUTE_DEVICE static constexpr int count() { return 2; }
+  CUTE_DEVICE static constexpr int slot(int i, int k) { return units(i) / 512 + k; }
+  CUTE_DEVICE int at(int j) const { return min(max(start + j, 0), in - 1); }
+  CUTE_DEVICE static constexpr float weight(int i, int k) {
+    const int share = units(i) % 512;
+    return float(k == 0 ? 512 - share : share) / 512.0f;
+  }
+};
+
+template <class Axis, int N>
+struct NeighboursOf {
+  using type = EachAlone<Axis, N>;
+};
+// At scales up to 1/2, an axis never keeps its size, which would be a copy.
+template <class Scale>
+inline constexpr bool kFine = Scale::value > 0 && Scale::value <= 0.5 &&
+                              Scale::value * 256 == int(Scale::value * 256);
+template <class Scale, int N>
+struct NeighboursOf<LinearAxis<Scale, false>, N> {
+  static constexpr bool kWhole = Scale::value * N == int(Scale::value * N);
+  using type = cuda::std::conditional_t<kFine<Scale> && kWhole, SharedLines<Scale, N>,
+                                        EachAlone<LinearAxis<Scale, false>, N>>;
+};
+template <class Axis, int N>
+using Neighbours = typename NeighboursOf<Axis, N>::type;
 
 // AdaptiveAxis takes all elements of window p. The `out` windows of adaptive pooling together cover
 // the axis; two neighbouring windows may share one element.

@@ -283,6 +283,8 @@ CUTE_DEVICE int64_t place(int64_t index, int64_t size, int64_t stride) {
   if (uint64_t(index) >= uint64_t(size)) __trap();
   return index * stride;
 }
+// If Wraps is 6, a Take is the offset between two elements of an axis with at most 2^31 elements:
+// `first` elements, or none if that leads outside the axis.
 template <int Wraps, class Indices>
 struct Take {
   // `indices` has one index per element of a vector or, with stride Int<0>, one for all elements.
@@ -292,10 +294,20 @@ struct Take {
   static constexpr bool kOnce =
       cute::is_constant<0, decltype(cute::stride<0>(typename Indices::layout_type{}))>::value;
   CUTE_DEVICE int64_t operator()(int v) const {
+    if constexpr (Wraps == 6) {
+      int64_t at = 0;
+      move(v, at);
+      return at;
+    }
     return place<Wraps>(first + step * int64_t(indices(v)), size, stride);
   }
   // Adds the offset of index `v` to `at`. Returns true if the index is outside the axis.
   CUTE_DEVICE bool move(int v, int64_t& at) const {
+    if constexpr (Wraps == 6) {
+      const bool inside = unsigned(int(indices(v)) + int(first)) < unsigned(size);
+      at += inside ? first * stride : 0;
+      return false;
+    }
     const int64_t index = inside_axis<Wraps>(first + step * int64_t(indices(v)), size);
     at += index * stride;
     return uint64_t(index) >= uint64_t(size);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that reduce or interpolate elements which they choose: the positions of max pooling,
 // bags of embeddings, sampling at a grid.
+#include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "recipes/composites/expansion.h"
 
@@ -121,6 +123,133 @@ bool max_pool(Expansion& e) {
 template <size_t kRank>
 bool pool(Expansion& e) {
   return single_image(e, base_name(e.node.op), kRank);
+}
+
+// Windows of an average pooling that slide along one axis, one element at a time. The axis gets
+// zeros before and behind it.
+struct Sliding {
+  std::string input;  // what the windows read, without the zeros
+  size_t axis = 0;
+  int64_t size = 1, before = 0, behind = 0, divisor = 1;
+};
+
+// The input of a constant_pad_nd that adds zeros along one axis; adds their numbers to `sliding`.
+bool take_zeros(const Expansion& e, Sliding& sliding) {
+  const Node* pad = e.graph.producer(sliding.input);
+  if (!pad || pad->op != "aten.constant_pad_nd.default") return true;
+  const auto from = reference(argument(*pad, 0, "self"));
+  const Value* input = from ? e.graph.find(*from) : nullptr;
+  const Json pads = argument(*pad, 1, "pad"), fill = argument(*pad, 2, "value");
+  if (!input || !pads.is_array() || !(fill.is_null() || number(fill) == 0.0)) return true;
+  const size_t rank = input->shape.size();
+  for (size_t i = 0; i < pads.size(); ++i) {
+    if (!pads[i].is_number_integer() || pads[i] < 0) return true;
+    if (pads[i] != 0 && rank - 1 - i / 2 != sliding.axis) return true;
+  }
+  const size_t at = 2 * (rank - 1 - sliding.axis);
+  if (at + 1 >= pads.size()) return true;
+  if (sliding.before + sliding.behind > 0) return false;  // padded twice
+  sliding.before = pads[at].get<int64_t>(), sliding.behind = pads[at + 1].get<int64_t>();
+  sliding.input = *from;
+  return true;
+}
+
+// avg_poolNd(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+std::optional<Sliding> sliding_of(const Expansion& e, size_t rank) {
+  constexpr int64_t kMostElements = 16;  // of a window; a kernel reads each of them
+  const Value* x = e.input(0);
+  if (!x || x->shape.size() != rank + 2 || e.arg(4) == true) return std::nullopt;
+  const std::vector<int64_t> size = e.numbers(1, rank), padding = e.numbers(3, rank);
+  std::vector<int64_t> stride = e.numbers(2, rank);
+  if (stride.empty() && e.arg(2) == Json::array()) stride = size;
+  if (size.empty() || stride.empty()) return std::nullopt;
+  Sliding sliding{.input = x->name};
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t zeros = padding.empty() ? 0 : padding[i];
+    if (size[i] == 1 && stride[i] == 1 && zeros == 0) continue;
+    // Windows along the last axis share lines in shared memory (kernels/windows/lines.cu).
+    if (sliding.axis != 0 || i + 1 == rank || stride[i] != 1 || size[i] > kMostElements ||
+        (zeros > 0 && e.arg(5) == false))
+      return std::nullopt;
+    sliding.axis = i + 2;
+    sliding.size = size[i], sliding.before = sliding.behind = zeros;
+  }
+  sliding.divisor = e.arg(6).is_number_integer() ? e.arg(6).get<int64_t>() : sliding.size;
+  if (sliding.axis == 0 || sliding.divisor == 0 || !take_zeros(e, sliding)) return std::nullopt;
+  return sliding;
+}
+
+// The value before views that add axes of size 1, with the axis there.
+void skip_added_axes(const Expansion& e, Sliding& sliding) {
+  while (const Node* view = e.graph.producer(sliding.input)) {
+    const std::string base = base_name(view->op);
+    const auto from = reference(argument(*view, 0, "self"));
+    const Value *input = from ? e.graph.find(*from) : nullptr,
+                *result = e.graph.find(sliding.input);
+    if (!input || (base != "view" && base != "unsqueeze" && base != "reshape")) return;
+    std::vector<size_t> places;  // of axes with several elements
+    for (size_t i = 0; i < input->shape.size(); ++i)
+      if (input->shape[i] != 1) places.push_back(i);
+    size_t next = 0, axis = input->shape.size();
+    for (size_t i = 0; i < result->shape.size(); ++i) {
+      if (result->shape[i] == 1) continue;
+      if (next == places.size() || input->shape[places[next]] != result->shape[i]) return;
+      if (i == sliding.axis) axis = places[next];
+      ++next;
+    }
+    if (next != places.size() || axis == input->shape.size()) return;
+    sliding.axis = axis, sliding.input = *from;
+  }
+}
+
+// Whether a kernel may compute the value again for each window that contains it: it follows from
+// tensors, or from results that an earlier kernel stores, by a few cheap operators.
+bool is_cheap(const Graph& graph, const std::string& name, int most = 4) {
+  static const std::set<std::string> kCheap{"mul", "add",  "sub",   "neg",       "abs",     "relu",
+                                            "pow", "view", "clone", "unsqueeze", "_to_copy"},
+      kStored{"convolution", "mm", "addmm", "bmm", "linear"};
+  const Node* node = graph.producer(name);
+  if (!node || kStored.count(base_name(node->op))) return true;
+  if (most == 0 || !kCheap.count(base_name(node->op))) return false;
+  if (base_name(node->op) == "pow" && argument(*node, 1, "exponent") != 2) return false;
+  return std::all_of(node->args.begin(), node->args.end(), [&](const Json& argument) {
+    const auto from = reference(argument);
+    return !from || is_cheap(graph, *from, most - 1);
+  });
+}
+
+// An average pooling along one axis as a sum of shifted values. Pointwise work before and after it
+// then needs no kernel of its own, as in a normalisation over neighbouring channels.
+template <size_t kRank>
+bool average(Expansion& e) {
+  if (pool<kRank>(e)) return true;
+  auto sliding = sliding_of(e, kRank);
+  if (!sliding) return false;
+  skip_added_axes(e, *sliding);
+  const Value* x = e.graph.find(sliding->input);
+  if (!x || x->shape[sliding->axis] < 2 || !is_cheap(e.graph, x->name)) return false;
+  const auto dim = int64_t(sliding->axis);
+  const int64_t more = sliding->before + sliding->behind + 1 - sliding->size;
+  Shape shape = x->shape;
+  shape[sliding->axis] += more;
+  const std::string name = x->name;
+  const DType dtype = x->dtype;
+  std::string sum;
+  for (int64_t i = 0; i < sliding->size; ++i) {
+    const int64_t before = std::max<int64_t>(0, sliding->before - i),
+                  after = std::max<int64_t>(0, sliding->behind + 1 - sliding->size + i);
+    std::string term = name;
+    if (more != 0 || i != sliding->before)
+      term = e.as(dtype, e.write("shifted", kShift,
+                                 {tensor_ref(name), dim, "fill",
+                                  std::to_string(i - sliding->before), false, 0.0, before, after},
+                                 shape));
+    sum = sum.empty() ? term : e.map("add.Tensor", {tensor_ref(sum), tensor_ref(term)}, shape);
+  }
+  const double share = 1.0 / double(sliding->divisor);
+  const std::string mean =
+      e.as(e.result().dtype, e.map("mul.Scalar", {tensor_ref(sum), share}, shape));
+  return e.finish(mean);
 }
 
 // The bags as rows of a matrix, if they follow one another and have one length.
@@ -316,9 +445,9 @@ bool affine_grid(Expansion& e) {
 Rule pooling_rule(const std::string& base) {
   static const std::map<std::string, Rule> rules{{"max_pool2d_with_indices", max_pool},
                                                  {"max_pool3d_with_indices", max_pool},
-                                                 {"avg_pool1d", pool<1>},
-                                                 {"avg_pool2d", pool<2>},
-                                                 {"avg_pool3d", pool<3>},
+                                                 {"avg_pool1d", average<1>},
+                                                 {"avg_pool2d", average<2>},
+                                                 {"avg_pool3d", average<3>},
                                                  {"max_pool1d", pool<1>},
                                                  {"adaptive_avg_pool1d", pool<1>},
                                                  {"_adaptive_avg_pool2d", pool<2>},

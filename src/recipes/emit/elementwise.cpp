@@ -55,6 +55,18 @@ struct Kernel {
   int64_t items = 1;     // vectors that a thread loads together
   int items_along = -1;  // the loop that the items of a thread follow; -1: neighbouring vectors
   int turned = -1;       // the loop along which a tile of vectors is tall; -1: no tiles
+  std::map<std::string, std::string> arguments;  // by tensor and expression
+
+  // Returns the kernel's argument for an expression. Operands that read the same tensor share their
+  // arguments, so that the compiler finds the common parts of their addresses.
+  std::string argument(const Operand& operand, const std::string& word, std::string expression) {
+    std::string& known = arguments[operand.tensor + " " + expression];
+    if (known.empty()) {
+      known = code.word(word);
+      strides.emplace_back(known, std::move(expression));
+    }
+    return known;
+  }
 
   Kernel(const Fused& f, const Label& l, const Json& params, const Overlap& o)
       : fused(f), label(l), nest(make_nest(f)), code(f), overlap(o) {
@@ -197,10 +209,11 @@ struct Kernel {
       find(at);
       indices.emplace(start.index, std::move(at));
     }
-    const std::string size = code.word(fmt::format("{}_size{}", a.name, axis)),
-                      step = code.word(fmt::format("{}_step{}", a.name, axis));
-    strides.emplace_back(size, size_text(fused, *a.operand, axis));
-    strides.emplace_back(step, stride_text(fused, *a.operand, axis));
+    const Operand& o = *a.operand;
+    const std::string size = argument(o, fmt::format("{}_size{}", a.name, axis),
+                                      size_text(fused, o, axis)),
+                      step = argument(o, fmt::format("{}_step{}", a.name, axis),
+                                      stride_text(fused, o, axis));
     std::string first;
     if (!start.shift.empty()) {
       const std::string word = code.word(a.name + "_first");
@@ -533,8 +546,7 @@ std::string strided_tensor(Kernel& k, const Access& a) {
     }
     std::string text = s.move == Move::none ? "Int<0>{}" : "Int<1>{}";
     if (s.move == Move::stride) {
-      text = k.code.word(fmt::format("{}_s{}", a.name, i));
-      k.strides.emplace_back(text, s.expression);
+      text = k.argument(*a.operand, fmt::format("{}_s{}", a.name, i), s.expression);
     }
     if (last) inner = text;
     const bool items = int(i) == k.items_along && s.move != Move::none;

@@ -58,8 +58,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "mm_softmax_after", "mm_repeated_product", "lowest_plus_bias", "mish_by_hand",
                     "attention_causal", "attention_mask", "attention_by_hand", "gelu_group_norm",
                     "layer_norm_short", "take_rows", "take_along", "take_then_norm", "take_and_sum",
-                    "take_two", "take_by_places", "quantize_rows", "counts", "top_k", "sort_rows",
-                    "joined_qkv", "joined_gate", "joined_packed", "joined_weights",
+                    "take_two", "take_by_places", "window_partition", "local_response",
+                    "resize_twice", "standardize_columns", "quantize_rows", "counts", "top_k",
+                    "sort_rows", "joined_qkv", "joined_gate", "joined_packed", "joined_weights",
                     "joined_overlap", "joined_strided", "standardise_columns", "channel_rms_half",
                     "roll_two", "pad_reflect", "one_hot_sum", "cat_then_norm", "triangle",
                     "sort_first", "joined_mean", "pooled_line", "train_norm"));
@@ -100,6 +101,14 @@ TEST(Recipes, ComputesWhatAVectorSharesOnce) {
   EXPECT_EQ(match.safe.count("shared"), 0u);
   for (const Json& near : neighbours(match, match.safe))
     EXPECT_TRUE(instantiate(task, match, near)) << near;
+}
+
+// Clusters of 16 CTAs read, wait and write in step, so two kernels read long columns.
+TEST(Recipes, LongColumnsThatManyCtasShareAreReadByTwoKernels) {
+  const RecipeMatch match = match_recipe(golden_task("standardize_columns"), kHopperArch);
+  EXPECT_EQ(match.safe.at("parts"), 66) << match.safe;
+  EXPECT_EQ(match.safe.at("cluster"), 1) << match.safe;
+  EXPECT_EQ(match.safe.at("online"), 1) << match.safe;
 }
 
 // A CTA takes 32 elements along the output's line, and as many lines as fill a tile.

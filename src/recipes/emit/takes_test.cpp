@@ -60,6 +60,29 @@ TEST(Takes, ARowKernelReadsItsIndexOnce) {
   EXPECT_THAT(source, Not(HasSubstr("load_taken")));
 }
 
+// Each row of the result knows where its row of x lies: a roll, then windows of 7 x 7 pixels.
+TEST(Takes, ANormOfRolledWindowsIsOneKernel) {
+  const std::string source = only_source("window_partition");
+  EXPECT_THAT(source, HasSubstr("cutegen::place<5>(x_first + int64_t(make_layout(across, "));
+  EXPECT_THAT(source, Not(HasSubstr("load_taken")));
+  const Json plan = to_json(taking_program("window_partition").plan);
+  EXPECT_FALSE(plan.contains("scratch"));
+  EXPECT_EQ(plan.at("symbols").at("k1"), "((dim(x,1)))/((7))");
+  EXPECT_THAT(plan.at("requires").dump(), HasSubstr("(dim(x,1)) == 28"));
+}
+
+// A window over neighbouring channels reads shifted elements, so no sum reaches memory.
+TEST(Takes, AWindowOverChannelsIsASumOfShiftedElements) {
+  const std::string source = only_source("local_response");
+  EXPECT_THAT(source, HasSubstr("cutegen::take<6>("));
+  EXPECT_THAT(source, HasSubstr("int(place_value) >= 2 && int(place_value) < int(size0)"));
+  EXPECT_THAT(source, HasSubstr("cutegen::power_of_quarters<3>("));
+  EXPECT_THAT(source, Not(HasSubstr("x_s0_1")));  // operands of one tensor share arguments
+  const Json plan = to_json(taking_program("local_response").plan);
+  EXPECT_FALSE(plan.contains("scratch"));
+  EXPECT_THAT(plan.at("requires").dump(), HasSubstr("dim(x,1) <= 2000000000"));
+}
+
 TEST(Takes, AnIndexMayVaryAlongTheReducedAxis) {
   EXPECT_THAT(only_source("take_and_sum"),
               HasSubstr("cutegen::load_taken(g_x(_, j), e.x, outside,\n"));

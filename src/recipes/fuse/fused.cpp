@@ -22,6 +22,7 @@
 #include "recipes/spatial/cut_windows.h"
 #include "recipes/spatial/line_pools.h"
 #include "recipes/spatial/resamples.h"
+#include "recipes/views/earlier_moves.h"
 #include "recipes/views/einsum_views.h"
 #include "recipes/views/finer_views.h"
 #include "recipes/views/later_views.h"
@@ -424,8 +425,10 @@ std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {
 }
 
 Result<Fused> fuse_graph(const Task& task, const Graph& graph) {
-  CG_TRY(Decomposed source,
-         decompose(later_views(slices_before_views(finer_views(einsum_views(graph)))), task));
+  CG_TRY(
+      Decomposed source,
+      decompose(earlier_moves(later_views(slices_before_views(finer_views(einsum_views(graph))))),
+                task));
   return fuse(Region{.source = source,
                      .names = short_names(task),
                      .kept = {},

@@ -83,6 +83,9 @@ struct Start {
   bool wraps = false;      // a negative index counts from the end
   bool modulo = false;     // every index counts modulo the size of the axis
   bool nearest = false;    // an index outside the axis selects the nearest element
+  // The operand keeps its axis, and the shift moves its elements along it. An index outside the
+  // axis selects the element without the shift.
+  bool moves = false;
   bool reflects = false;   // an index outside the axis selects its mirror image
   bool cyclic = false;     // indices, below twice the size, count modulo the size
   bool reversed = false;   // index i selects element shift - i instead of shift + i
@@ -90,7 +93,13 @@ struct Start {
   std::string from = {};   // `at` as a plan expression, if it depends on sizes
   // Returns the template argument of cutegen::place() and cutegen::take() for these flags.
   const char* rule() const {
-    return nearest ? "3" : reflects ? "4" : cyclic ? "5" : modulo ? "2" : wraps ? "true" : "false";
+    return moves      ? "6"
+           : nearest  ? "3"
+           : reflects ? "4"
+           : cyclic   ? "5"
+           : modulo   ? "2"
+           : wraps    ? "true"
+                      : "false";
   }
 };
 

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+#include "recipes/fuse/extents.h"
 #include "recipes/fuse/operators.h"
+#include "recipes/graph/reshape.h"
 
 namespace cutegen::recipes {
 
@@ -52,46 +55,163 @@ Result<int> build_counting(Builder& builder, const Node& node, const View& view)
                    {place});
 }
 
+namespace {
+
+// Sets the sizes of the nest's axes into which a view splits an axis of the size `whole`. If
+// several of them are not known, all but the first keep their official sizes.
+void set_split_sizes(Fused& fused, const View& view, const AxisGroup& group, int64_t size,
+                     const std::string& whole) {
+  Axis* missing = nullptr;
+  std::string known;
+  bool guessed = false;
+  for (size_t to : group.to) {
+    if (view.axes[to] < 0) continue;
+    Axis& axis = fused.axes[size_t(view.axes[to])];
+    if (axis.extent.empty()) axis.extent = axis.shown;
+    if (axis.extent.empty() && !missing) {
+      missing = &axis;
+      continue;
+    }
+    guessed |= axis.extent.empty();
+    if (axis.extent.empty()) axis.extent = std::to_string(axis.size);
+    known += fmt::format("{}({})", known.empty() ? "" : "*", axis.extent);
+  }
+  if (guessed) demand(fused, fmt::format("{} == {}", whole, size));
+  if (missing) missing->extent = known.empty() ? whole : fmt::format("({})/({})", whole, known);
+}
+
+// The view of a tensor that a reshape sees with split axes, as a view of the tensor's own axes: the
+// place along a split axis is a sum of places along its parts. Returns nothing for other reshapes.
+Result<std::optional<View>> own_axes(Builder& builder, const std::string& name, const View& view) {
+  NestWriter& nest = builder.nest();
+  std::optional<View> none;
+  const Shape shape = nest.shape_of(name);
+  const auto groups = group_axes(shape, *view.reshaped);
+  if (!groups || !view.starts.empty()) return none;
+  for (const AxisGroup& group : *groups)
+    for (size_t to : group.to)
+      if (group.from.size() != 1 || (view.axes[to] < 0 && (*view.reshaped)[to] > 1) ||
+          (view.axes[to] >= 0 && nest.fused().axes[size_t(view.axes[to])].reduced &&
+           group.to.size() > 1))
+        return none;
+  View own{.axes = std::vector<int>(shape.size(), -1),
+           .reshaped = {},
+           .starts = std::vector<Start>(shape.size())};
+  for (const AxisGroup& group : *groups) {
+    const size_t from = group.from[0];
+    std::vector<std::pair<int, int64_t>> terms;
+    int64_t step = 1;
+    for (size_t k = group.to.size(); k-- > 0; step *= (*view.reshaped)[group.to[k]])
+      if (view.axes[group.to[k]] >= 0) terms.emplace_back(view.axes[group.to[k]], step);
+    if (terms.size() == 1 && terms[0].second == 1) own.axes[from] = terms[0].first;
+    if (terms.empty() || own.axes[from] >= 0) continue;
+    CG_TRY(const std::string whole, builder.sizes().with_sizes(name, fmt::format("@{}", from)));
+    set_split_sizes(nest.fused(), view, group, shape[from], whole);
+    step = 1;
+    for (size_t k = group.to.size(); k-- > 1; step *= (*view.reshaped)[group.to[k]]) {
+      const int axis = view.axes[group.to[k]];
+      const std::string extent = axis < 0 ? "1" : nest.fused().axes[size_t(axis)].extent;
+      const std::string size = std::to_string((*view.reshaped)[group.to[k]]);
+      if (extent != size) demand(nest.fused(), fmt::format("{} == {}", extent, size));
+    }
+    own.starts[from].index = nest.fused().insts[size_t(nest.line(terms))].operand;
+  }
+  return std::optional<View>(std::move(own));
+}
+
+// Whether a shift may apply to the places that the view reads along an axis.
+bool may_shift(NestWriter& nest, const View& view, size_t dim) {
+  if (view.starts.empty()) return view.axes[dim] >= 0;
+  const Start& start = view.starts[dim];
+  if (start.at != 0 || start.step != 1) return false;
+  if (start.index < 0) return view.axes[dim] >= 0;
+  // The view splits the axis, and no other shift has changed the places.
+  const Operand& places = nest.fused().inputs[size_t(start.index)];
+  return places.counts && start.shift.empty() && !start.reversed &&
+         std::string(start.rule()) == "false";
+}
+
+// Whether a filling shift reads elements of the same line, so that an element which the fill
+// replaces may come from any place of the line. Only loops of pointwise work read so.
+bool moves_inside(NestWriter& nest, const Node& node, size_t dim) {
+  const Value& result = node.outputs.front();
+  const std::string from = reference(argument(node, 0, "")).value_or("");
+  const auto& axes = nest.fused().axes;
+  return nest.shape_of(from) == result.shape && dim + 1 < result.shape.size() &&
+         is_floating(result.dtype) && argument(node, 4, "") != true &&
+         std::none_of(axes.begin(), axes.end(), [](const Axis& axis) { return axis.reduced; });
+}
+
+// Requires that 32 bits count the positions along the axis of a shift.
+void demand_narrow(Builder& builder, const Node& node, size_t dim) {
+  if (const auto extent = builder.sizes().shifted_extent(node, dim))
+    demand(builder.fused(), *extent + " <= 2000000000");
+}
+
+}  // namespace
+
 // cutegen.shift(x, dim, rule, shift, reversed, fill)
-Result<int> build_shift(Builder& builder, const Node& node, const View& view) {
+Result<int> build_shift(Builder& builder, const Node& node, const View& seen) {
   NestWriter& nest = builder.nest();
   const auto from = reference(argument(node, 0, ""));
   const auto dim = argument(node, 1, "").get<size_t>();
   const auto rule = argument(node, 2, "").get<std::string>(),
              shift = argument(node, 3, "").get<std::string>();
-  const bool plain =
-      view.starts.empty() ||
-      (view.starts[dim].index < 0 && view.starts[dim].at == 0 && view.starts[dim].step == 1);
-  if (!from || !nest.region().slices || view.reshaped || !plain || view.axes[dim] < 0)
+  View view = seen;
+  const bool moves = from && rule != "fill" && nest.shape_of(*from) == node.outputs[0].shape;
+  if (view.reshaped && moves && nest.region().slices) {
+    CG_TRY(auto own, own_axes(builder, *from, view));
+    if (own) view = *own;
+  }
+  if (!from || !nest.region().slices || view.reshaped || !may_shift(nest, view, dim))
     return nest.cut_at(node, node.op + ": its result has to be stored first");
-  const int axis = view.axes[dim], place = nest.places(axis);
-  if (const auto extent = builder.sizes().shifted_extent(node, dim))
-    nest.fused().axes[size_t(axis)].shown = *extent;
-  else if (nest.graph().producer(*from))
-    nest.set_unsized(*from);
   View inner = view;
   inner.starts.resize(view.axes.size());
-  inner.axes[dim] = -1;
   Start& start = inner.starts[dim];
-  start.index = nest.fused().insts[size_t(place)].operand;
+  const bool split = start.index >= 0;
+  if (split && !moves) return nest.cut_at(node, node.op + ": its result has to be stored first");
+  const int axis = view.axes[dim];
+  if (!split) {
+    const int place = nest.places(axis);
+    if (const auto extent = builder.sizes().shifted_extent(node, dim))
+      nest.fused().axes[size_t(axis)].shown = *extent;
+    else if (nest.graph().producer(*from))
+      nest.set_unsized(*from);
+    start.index = nest.fused().insts[size_t(place)].operand;
+  }
+  start.moves = rule == "fill" && moves_inside(nest, node, dim);
+  if (!start.moves) inner.axes[dim] = -1;
   start.shift = shift;
+  if (split) {  // the size of the whole axis, which is the size of no axis of the nest
+    CG_TRY(start.shift,
+           builder.sizes().with_sizes(*from, replace_all(shift, "@", fmt::format("@{}", dim))));
+  }
   start.reversed = argument(node, 4, "") == true;
   start.cyclic = rule == "cyclic";
   start.modulo = rule == "modulo";
   start.reflects = rule == "reflect";
-  start.nearest = rule == "nearest" || rule == "fill";
+  start.nearest = rule == "nearest" || (rule == "fill" && !start.moves);
+  const bool narrow = start.moves;
   CG_TRY(int x, builder.value(*from, inner));
   if (rule != "fill") return x;
   const auto before = number(argument(node, 6, "")).value_or(0),
              after = number(argument(node, 7, "")).value_or(0);
   const int end = builder.sizes().size_along(axis, fmt::format("@-({})", int64_t(after)));
   const std::string fill = literal(number(argument(node, 5, "")).value_or(0));
+  if (narrow) {  // the plan requires that 32 bits count the positions
+    demand_narrow(builder, node, dim);
+    const std::string begins =
+        before > 0 ? fmt::format("int({{1}}) >= {} && ", int64_t(before)) : "";
+    return nest.make("padded",
+                     fmt::format("({}int({{1}}) < int({{2}}) ? {{0}} : {})", begins, fill),
+                     {x, nest.places(axis), end});
+  }
   const bool boolean = nest.fused().insts[size_t(x)].boolean,
              integer = nest.fused().insts[size_t(x)].integer;
   return nest.make("padded",
                    fmt::format("({{1}} >= {} && {{1}} < {{2}} ? {{0}} : {})", int64_t(before),
                                integer ? fmt::format("int64_t({})", fill) : fill),
-                   {x, place, end}, boolean, integer);
+                   {x, nest.places(axis), end}, boolean, integer);
 }
 
 // cutegen.filled(number, value, axis, ...)

@@ -76,6 +76,9 @@ Result<Pointwise> lower_power(const Node& node) {
                                             {3, "cutegen::cube({0})"},
                                             {4, "cutegen::square(cutegen::square({0}))"},
                                             {0.5, "sqrtf({0})"},
+                                            {0.25, "cutegen::power_of_quarters<1>({0})"},
+                                            {0.75, "cutegen::power_of_quarters<3>({0})"},
+                                            {1.5, "cutegen::power_of_quarters<6>({0})"},
                                             {-0.5, "cutegen::rsqrt({0})"},
                                             {-1, "cutegen::reciprocal({0})"},
                                             {-2, "cutegen::reciprocal(cutegen::square({0}))"}};

@@ -138,9 +138,10 @@ bool pairs_apply(const Contraction& c) {
     return factor.operand.dtype == DType::f32 && factor.row.move != Move::none &&
            factor.depth.move != Move::none;
   };
-  return c.hopper && (c.math_mode == MathMode::fp32 || c.math_mode == MathMode::tf32) &&
-         !c.joined() && !c.zero_outside && c.batch_axes.size() <= 1 && c.m >= 0 && c.n >= 0 &&
-         c.k >= 0 && floats(c.a) && floats(c.b);
+  return c.hopper && !c.rounded &&
+         (c.math_mode == MathMode::fp32 || c.math_mode == MathMode::tf32) && !c.joined() &&
+         !c.zero_outside && c.batch_axes.size() <= 1 && c.m >= 0 && c.n >= 0 && c.k >= 0 &&
+         floats(c.a) && floats(c.b);
 }
 
 bool by_halves(const Json& params) {

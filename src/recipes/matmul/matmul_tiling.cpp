@@ -172,9 +172,7 @@ Tiling best_tiling(const Contraction& c) {
 
 double seconds_of(const Contraction& c) {
   const bool wgmma = wgmma_applies(c) && multiplies_elements(c);
-  const double rate = !wgmma                     ? 4e11
-                      : bytes_of_element(c) == 2 ? kWgmmaRate
-                                                 : kWgmmaRate / 2;
+  const double rate = !wgmma ? 4e11 : bytes_of_element(c) == 2 ? kWgmmaRate : kWgmmaRate / 2;
   return cost(c, best_tiling(c)) / rate;
 }
 

@@ -17,6 +17,7 @@
 #include "recipes/nest/joined.h"
 #include "recipes/nest/windowed.h"
 #include "recipes/spatial/conv_products.h"
+#include "recipes/views/earlier_moves.h"
 #include "recipes/views/einsum_views.h"
 #include "recipes/views/finer_views.h"
 #include "recipes/views/later_views.h"
@@ -663,8 +664,10 @@ std::vector<Outputs> side_by_side(const Graph& graph, const std::vector<Outputs>
 
 Result<Stages> solve(const Task& task, const Graph& graph, const Masks& masks,
                      const StageOptions& options) {
-  CG_TRY(Decomposed source,
-         decompose(later_views(slices_before_views(finer_views(einsum_views(graph)))), task));
+  CG_TRY(
+      Decomposed source,
+      decompose(earlier_moves(later_views(slices_before_views(finer_views(einsum_views(graph))))),
+                task));
   const bool tf32 = task.tf32_convolutions || task.math_mode == MathMode::tf32;
   CG_TRY(source.graph, products_of_convolutions(std::move(source.graph), options.products, tf32));
   const Outputs outputs = outputs_of(task, graph);

@@ -19,6 +19,17 @@ namespace {
 constexpr size_t kAxes = 5;
 constexpr std::array<const char*, kAxes> kWords{"_n", "_c", "0", "1", "2"};
 
+// Whether the stage interpolates along the image, with a fixed number of elements for each result.
+bool interpolates(const Resampling& how) {
+  const auto resizes = [](const AxisMap& map) {
+    return map.along == Along::nearest || map.along == Along::exact || map.along == Along::linear ||
+           map.along == Along::cubic;
+  };
+  for (size_t i = 0; i < how.maps.size(); ++i)
+    if (how.maps[i].along != Along::keep && (i < 2 || !resizes(how.maps[i]))) return false;
+  return how.maps.size() > 2;
+}
+
 class ResampleWriter {
  public:
   ResampleWriter(const Fused& fused, const Label& label)
@@ -33,8 +44,9 @@ class ResampleWriter {
     t["name"] = label_("resample");
     t["last"] = label_("CHANNELS_LAST");
     for (const char* name : {"threads", "rows"}) t[name] = params.at(name).dump();
+    t["tall"] = std::to_string(tall(params));
     t["compute"] = tail.compute();
-    t["finish"] = indent(tail.finish(), 6);
+    t["finish"] = indent(tail.finish(), interpolates(how_) ? 8 : 6);
     t["input"] = fused_.names.at(leaf_.input.tensor);
     t["input_type"] = type_of(leaf_.input);
     t["scales"] = "";
@@ -59,12 +71,16 @@ class ResampleWriter {
       numbers.insert(numbers.end(), more.begin(), more.end());
     t["sizes"] = add_numbers(args, numbers) + size_declarations(fused_);
     add_sizes(args, fused_);
-    part.source = fill("kernels/windows/resample.cu", t);
+    part.source =
+        fill(interpolates(how_) ? "kernels/windows/resize.cu" : "kernels/windows/resample.cu", t);
     plan(part, params, args);
     return part;
   }
 
  private:
+  // Results of a thread below one another.
+  static int64_t tall(const Json& params) { return params.value("tall", int64_t{1}); }
+
   // The map of one of the kernel's axes; null if the input lacks the axis.
   const AxisMap* map_of(size_t axis) const {
     const size_t missing = kAxes - how_.maps.size();
@@ -128,6 +144,12 @@ class ResampleWriter {
     return fmt::format("ceil_div({}*{},{})", extent(0), extent(1), params.at("rows").dump());
   }
 
+  // Threads along one of the axes.
+  std::string bands(size_t axis, const Json& params) const {
+    return axis == 3 && tall(params) > 1 ? fmt::format("ceil_div({},{})", extent(3), tall(params))
+                                         : extent(axis);
+  }
+
   Numbers sizes(const Json& params) const {
     const auto inverse = [](const std::string& size) {
       return fmt::format("4611686018427387904/max(1,{})+1", size);
@@ -135,7 +157,7 @@ class ResampleWriter {
     Numbers numbers{
         {"out_n", extent(0)}, {"out_c", extent(1)}, {"inverse_g", inverse(groups(params))}};
     for (size_t i = 1; i < kAxes; ++i)
-      numbers.emplace_back(std::string("inverse") + kWords[i], inverse(extent(i)));
+      numbers.emplace_back(std::string("inverse") + kWords[i], inverse(bands(i, params)));
     return numbers;
   }
 
@@ -160,13 +182,23 @@ class ResampleWriter {
         part.requirements.push_back(condition(*map, i));
     const auto threads = params.at("threads").get<int64_t>();
     std::string places = groups(params);
-    for (size_t i = 2; i < kAxes; ++i) places += "*" + extent(i);
+    for (size_t i = 2; i < kAxes; ++i) places += "*" + bands(i, params);
+    if (interpolates(how_)) part.requirements.push_back(last_of_plane() + " <= 2000000000");
     part.steps.push_back({{"id", label_("resample")},
                           {"kernel", label_("resample")},
                           {"when", n + " > 0"},
                           {"grid", {fmt::format("ceil_div({},{})", places, threads), 1, 1}},
                           {"block", {threads, 1, 1}},
                           {"args", args}});
+  }
+
+  // The largest offset of an element within one channel of the input, as a plan expression.
+  std::string last_of_plane() const {
+    std::string sum = "0";
+    for (size_t i = 2; i < how_.maps.size(); ++i)
+      sum += fmt::format("+(({})-1)*({})", size_text(fused_, leaf_.input, i),
+                         stride_text(fused_, leaf_.input, i));
+    return sum;
   }
 
   // The condition under which the input has the elements that each result reads.
@@ -187,15 +219,32 @@ class ResampleWriter {
 
 }  // namespace
 
-std::vector<RecipeParameter> resample_parameters() {
-  return {{.name = "rows", .meaning = "channels of a thread", .legal = {4, 2, 1, 8}},
-          {.name = "threads", .meaning = "threads of a CTA", .legal = {256, 128}}};
+std::vector<RecipeParameter> resample_parameters(const Fused& fused) {
+  std::vector<RecipeParameter> list{
+      {.name = "rows", .meaning = "channels of a thread", .legal = {4, 2, 1, 8}},
+      {.name = "threads", .meaning = "threads of a CTA", .legal = {256, 128}}};
+  if (resample_safe(fused).contains("tall"))
+    list.push_back({.name = "tall",
+                    .meaning = "results of a thread, below one another",
+                    .legal = {4, 8, 2, 1}});
+  return list;
 }
 
 Json resample_safe(const Fused& fused) {
   const Resampling& how = fused.window->window.resampling;
   // Adaptive pooling has few windows, and long ones.
-  return {{"rows", how.averages || how.highest ? 1 : 4}, {"threads", 256}};
+  Json params{{"rows", how.averages || how.highest ? 1 : 4}, {"threads", 256}};
+  if (!interpolates(how)) return params;
+  // Threads compute many results together if there are enough threads.
+  constexpr int64_t kTall = 4, kManyThreads = int64_t{1} << 17;
+  const bool tall = how.maps.size() > 3 && fused.axes[fused.axes.size() - 2].size >= kTall;
+  int64_t threads = tall ? 1 : kTall, rows = 8;
+  for (const Axis& axis : fused.axes) threads *= axis.size;
+  threads /= kTall;
+  while (rows > 1 && threads / rows < kManyThreads) rows /= 2;
+  params["rows"] = rows;
+  if (how.maps.size() > 3) params["tall"] = tall ? kTall : 1;
+  return params;
 }
 
 ProgramPart resample_part(const Task& task, const Fused& fused, const Json& params,

@@ -14,7 +14,7 @@
 
 namespace cutegen::recipes {
 
-std::vector<RecipeParameter> resample_parameters();
+std::vector<RecipeParameter> resample_parameters(const Fused& fused);
 Json resample_safe(const Fused& fused);
 ProgramPart resample_part(const Task& task, const Fused& fused, const Json& params,
                           const Label& label);

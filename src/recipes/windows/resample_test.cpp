@@ -66,6 +66,18 @@ TEST(Resample, FactorsScaleTheInputsSize) {
   EXPECT_THAT(to_json(program.plan).dump(), HasSubstr("(dim(x,2))*3/2"));
 }
 
+// Threads compute several lines of results, which share lines of the input.
+TEST(Resample, InterpolatedLinesShareTheirInput) {
+  const KernelProgram program = program_of("resize_twice");
+  EXPECT_THAT(all_sources(program),
+              HasSubstr("Neighbours<cutegen::LinearAxis<Scale1, false>, kTall>"));
+  EXPECT_THAT(all_sources(program), HasSubstr("kTall = 4;"));
+  const std::string plan = to_json(program.plan).dump();
+  EXPECT_THAT(plan, HasSubstr("*ceil_div((((dim(x,2))*2)),4)"));
+  EXPECT_THAT(plan, HasSubstr("+((dim(x,3))-1)*(stride(x,3)) <= 2000000000"));
+  EXPECT_THAT(all_sources(program_of("conv_reflect")), Not(HasSubstr("Neighbours<")));
+}
+
 // The branches write their parts of one scratch tensor, which the convolution reads.
 TEST(Resample, JoinedBranchesAreNotCopied) {
   const KernelProgram program = program_of("join_into_conv");

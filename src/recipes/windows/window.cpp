@@ -528,7 +528,7 @@ bool window_legal(const Fused& fused, const Json& params) {
 }
 
 std::vector<RecipeParameter> window_parameters(const Fused& fused) {
-  if (resamples(fused)) return resample_parameters();
+  if (resamples(fused)) return resample_parameters(fused);
   if (fused.reduces()) return implicit_parameters(fused);
   std::vector<RecipeParameter> all;
   if (grouped_apply(fused))
