@@ -10,6 +10,7 @@
 #include "recipes/emit/recipes.h"
 #include "recipes/spatial/conv_products.h"
 #include "recipes/testing/test_tasks.h"
+#include "recipes/text/program_part.h"
 
 namespace cutegen::recipes {
 namespace {
