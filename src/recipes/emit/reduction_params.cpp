@@ -337,7 +337,8 @@ std::optional<Json> share_columns(const Fused& fused, const Nest& nest, Json par
 std::optional<Json> split_columns(const Fused& fused, const Nest& nest, Json params) {
   const int64_t vector = params["vector"].get<int64_t>(), parts = parts_of_columns(nest, vector);
   const bool one_pass = fused.max_depth() == 1 || (fused.max_depth() == 2 && find_joint(fused));
-  if (!has_element_output(fused) || params["cluster"] <= kGoodCluster || !one_pass || parts <= 1 ||
+  const bool reads_twice = params["cached"] == 1 || has_element_output(fused);
+  if (!reads_twice || params["cluster"] <= kGoodCluster || !one_pass || parts <= 1 ||
       nest.rows() < 32 * vector)
     return std::nullopt;
   params["cached"] = 0, params["cluster"] = 1, params["parts"] = parts;
