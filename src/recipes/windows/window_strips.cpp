@@ -307,6 +307,9 @@ Json strips_safe(const Fused& fused) {
     }
   const bool large = strips.inputs() > 1 && out_of_group(fused) > kMostOfGroupFaster;
   if (strip == 0 || large || ceil_div(strips.work(strip, rows), 32) > kMostParts) return none;
+  // Rows of results that are no whole strips need single stores. On an H200, level 1, 82 of
+  // KernelBench (rows of 510) then takes 1.13 ms, and 0.80 ms by tiles in shared memory.
+  if (strips.inputs() == 1 && strips.rank() > 1 && strips.results(2) % strip != 0) return none;
   const int64_t work = strips.work(strip, rows),
                 line = strips.rank() == 1 ? ceil_div(strips.results(2), strip) : work;
   int64_t rounds = 1;

@@ -54,6 +54,16 @@ TEST(WindowStrips, ADepthwiseConvolutionReadsAndStoresVectors) {
   EXPECT_THAT(symbols.at("whole").get<std::string>(), HasSubstr("%4"));
 }
 
+TEST(WindowStrips, RowsOfResultsThatAreNoWholeStripsUseTiles) {
+  const auto strip_of = [](int64_t width) {
+    return match_recipe(convolution_task(DType::f32, {16, 64, 128, width + 2}, {64, 1, 3, 3},
+                                         {16, 64, 126, width}, 64))
+        .safe.at("strip");
+  };
+  EXPECT_EQ(strip_of(510), 0);
+  EXPECT_EQ(strip_of(126), 0);
+}
+
 // Rows of 28 elements are vectors of 8 bytes in 16 bits.
 TEST(WindowStrips, RowsDecideTheWidthOfLoads) {
   const Task task =
