@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "recipes/matmul/matmul_packed.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -16,12 +17,11 @@ std::string innermost(const std::string& stride) {
   return stride.substr(maker.size(), stride.find(", ") - maker.size());
 }
 
-// Indents whole lines; the text may be empty.
+}  // namespace
+
 std::string inner(const std::string& text, int columns) {
   return text.empty() ? "" : indent(text, columns) + "\n";
 }
-
-}  // namespace
 
 std::string Layouts::stride_text(const Stride& s, const std::string& wanted) {
   if (s.move == Move::none) return "Int<0>{}";
@@ -99,11 +99,13 @@ std::pair<std::string, std::string> Layouts::mode(const FactorAccess& a,
   return {tuple_of("make_shape", sizes(loops, letter)), tuple_of("make_stride", strides)};
 }
 
-std::string Layouts::coordinates(const std::string& axis) {
-  const auto& loops = axis == "m" ? c_.loops_m : axis == "n" ? c_.loops_n : c_.loops_batch;
+std::string Layouts::coordinates(ResultAxis axis) {
+  const bool rows = axis == ResultAxis::m, columns = axis == ResultAxis::n;
+  const auto& loops = rows ? c_.loops_m : columns ? c_.loops_n : c_.loops_batch;
   if (loops.size() < 2) return "";
-  return fmt::format("const auto at_{} = cutegen::split_index({}, {});\n", axis, axis,
-                     join(sizes(loops, axis.substr(0, 1)), ", "));
+  const std::string name = rows ? "m" : columns ? "n" : "batch";
+  return fmt::format("const auto at_{} = cutegen::split_index({}, {});\n", name, name,
+                     join(sizes(loops, name.substr(0, 1)), ", "));
 }
 
 MatmulFinish::MatmulFinish(const Contraction& c, size_t part)
@@ -163,12 +165,12 @@ std::string MatmulFinish::compute() {
       function_, join(params, ", "), body, ends);
 }
 
-std::string MatmulFinish::at(const std::string& tensor, Places places) const {
+std::string place_text(const Contraction& c, const std::string& tensor, Places places) {
   const auto index = [&](const std::string& axis, const std::vector<Loop>& loops) {
     return places == Places::coordinates && loops.size() > 1 ? "at_" + axis : axis;
   };
-  return fmt::format("{}(_, {}, {}, {})", tensor, index("m", c_.loops_m), index("n", c_.loops_n),
-                     index("batch", c_.loops_batch));
+  return fmt::format("{}(_, {}, {}, {})", tensor, index("m", c.loops_m), index("n", c.loops_n),
+                     index("batch", c.loops_batch));
 }
 
 std::string MatmulFinish::work(Places places, bool held) const {
@@ -182,7 +184,7 @@ std::string MatmulFinish::work(Places places, bool held) const {
   for (const FactorAccess& a : inputs_) {
     const bool ahead = held && !a.operand->counts;
     text += fmt::format("{4} {0}[kVector];\ncutegen::{1}({2}, {3}{0});\n", a.registers,
-                        ahead ? "held" : "load", at(a.tensor, places),
+                        ahead ? "held" : "load", place_text(c_, a.tensor, places),
                         ahead ? "own." + a.registers + ", " : "",
                         a.operand->counts ? "int64_t" : "float");
     values.push_back(a.registers + "[v]");
@@ -191,7 +193,8 @@ std::string MatmulFinish::work(Places places, bool held) const {
   for (const FactorAccess& a : outputs_) {
     text += fmt::format("float {}[kVector];\n", a.registers);
     values.push_back(a.registers + "[v]");
-    stores += fmt::format("cutegen::store({}, {});\n", a.registers, at(a.tensor, places));
+    stores +=
+        fmt::format("cutegen::store({}, {});\n", a.registers, place_text(c_, a.tensor, places));
   }
   return text + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v)\n  " + function_ + "(" +
          join(values, ", ") + ");\n" + stores;
@@ -203,65 +206,16 @@ std::string MatmulFinish::results(Numbers& numbers, bool ahead, bool packs,
                                  [](const FactorAccess& a) { return !a.operand->counts; });
   Layouts layouts = this->layouts(numbers);
   const std::string tensors = layouts.tensors(inputs_, outputs_);
-  const std::string of_batch = layouts.coordinates("batch");
-  const std::string of_place = layouts.coordinates("m") + layouts.coordinates("n");
+  const std::string of_batch = layouts.coordinates(ResultAxis::batch);
+  const std::string of_place =
+      layouts.coordinates(ResultAxis::m) + layouts.coordinates(ResultAxis::n);
   const std::string usual = ahead && reads
                                 ? each_ahead(of_place)
                                 : each_text(each, c_.groups(), of_place, work(Places::coordinates));
-  if (!packs || !packs_pairs()) return tensors + of_batch + usual;
+  if (!packs || !packs_pairs(*this)) return tensors + of_batch + usual;
   return tensors + of_batch + "if constexpr (kVector == 8) {\n" +
-         indent(each_packed(layouts, of_place), 2) + "\n} else {\n" + indent(usual, 2) + "\n}";
-}
-
-bool MatmulFinish::packs_pairs() const {
-  const auto moves = [&](const FactorAccess& a, const Loop& loop) {
-    return stride(c_.finish, *a.operand, loop).move;
-  };
-  if (c_.groups() != 1 || !c_.masks.empty() || outputs_.size() != 1 || c_.loops_n.empty())
-    return false;
-  // The coordinates of operands for each pair of columns would need too many registers.
-  if (!inputs_.empty() && (c_.loops_n.size() > 1 || c_.loops_batch.size() > 1)) return false;
-  const DType dtype = outputs_[0].operand->dtype;
-  if ((dtype != DType::f16 && dtype != DType::bf16) ||
-      moves(outputs_[0], c_.loops_n.back()) != Move::next)
-    return false;
-  return std::all_of(inputs_.begin(), inputs_.end(), [&](const FactorAccess& a) {
-    return !a.operand->counts &&
-           std::all_of(c_.loops_m.begin(), c_.loops_m.end(),
-                       [&](const Loop& loop) { return moves(a, loop) == Move::none; });
-  });
-}
-
-std::string MatmulFinish::each_packed(Layouts& layouts, const std::string& coordinates) {
-  std::string tensors, loads;
-  std::vector<std::string> values{"product[v]"};
-  for (FactorAccess a : inputs_) {
-    a.tensor = code_.word("pairs_of_" + a.name);
-    tensors += layouts.tensor(a, "2");
-    loads += fmt::format("float {0}[2];\ncutegen::load({1}, {0});\n", a.registers,
-                         at(a.tensor, Places::coordinates));
-    values.push_back(a.registers + "[v]");
-  }
-  for (const auto& [word, expression] : c_.finish.sizes) values.push_back(word);
-  const FactorAccess& out = outputs_[0];
-  return fmt::format(
-      "{}"
-      "gemm.template each_packed<{}>(\n"
-      "    tile,\n"
-      "    [&](float (&product)[2], int m, int n) {{\n"
-      "{}"
-      "      if (n >= n_size) return;\n"
-      "{}"
-      "      CUTE_UNROLL\n"
-      "      for (int v = 0; v < 2; ++v) {}({}, product[v]);\n"
-      "    }},\n"
-      "    [&](cutegen::Pack<{}, 8> const& pack, int m, int n) {{\n"
-      "{}"
-      "      if (m < m_size && n < n_size) cutegen::write_pack(pack, &{});\n"
-      "    }});",
-      tensors, type_of(*out.operand), inputs_.empty() ? "" : inner(coordinates, 6), inner(loads, 6),
-      function_, join(values, ", "), type_of(*out.operand), inner(coordinates, 6),
-      replace_all(at(out.tensor, Places::coordinates), "(_, ", "(0, "));
+         indent(packed_text(*this, layouts, of_place), 2) + "\n} else {\n" + indent(usual, 2) +
+         "\n}";
 }
 
 std::string MatmulFinish::each_ahead(const std::string& coordinates) const {
@@ -269,8 +223,8 @@ std::string MatmulFinish::each_ahead(const std::string& coordinates) const {
   for (const FactorAccess& a : inputs_) {
     if (a.operand->counts) continue;
     members += fmt::format("  cutegen::Held<{}, kVector> {};\n", type_of(*a.operand), a.registers);
-    loads += fmt::format("    cutegen::hold({}, own.{});\n", at(a.tensor, Places::coordinates),
-                         a.registers);
+    loads += fmt::format("    cutegen::hold({}, own.{});\n",
+                         place_text(c_, a.tensor, Places::coordinates), a.registers);
   }
   return fmt::format(
       "struct Operands {{\n{}}};\n"

@@ -22,6 +22,8 @@ struct FactorAccess {
   std::string name, tensor, registers;
 };
 
+enum class ResultAxis { m, n, batch };
+
 // Arguments of a kernel, as pairs of a name and a plan expression.
 using Numbers = std::vector<std::pair<std::string, std::string>>;
 
@@ -38,7 +40,7 @@ class Layouts {
   std::string batch_offset(const Factor& factor, const std::string& prefix);
   // Declares the coordinates of one axis, m, n or batch, if its loops are several: at_m, at_n or
   // at_batch.
-  std::string coordinates(const std::string& axis);
+  std::string coordinates(ResultAxis axis);
   // Declares an operand as a CuTe tensor with the modes (element of the vector, m, n, batch).
   std::string tensor(const FactorAccess& a, const std::string& vector = "kVector");
   // Declares the operands as CuTe tensors with the modes (element of the vector, m, n, batch).
@@ -59,6 +61,14 @@ class Layouts {
   std::string prefix_;
 };
 
+// Where the results lie: at (m, n, batch), or at the coordinates that Layouts::coordinates()
+// declares.
+enum class Places { indices, coordinates };
+// Writes the vector of `tensor` at the results' place.
+std::string place_text(const Contraction& c, const std::string& tensor, Places places);
+// Indents whole lines; the text may be empty.
+std::string inner(const std::string& text, int columns);
+
 // The engines' method that calls a function for each vector of results.
 inline constexpr const char* kEach = "each<kVector>";
 
@@ -69,14 +79,12 @@ class MatmulFinish {
   const std::vector<FactorAccess>& inputs() const { return inputs_; }
   const std::vector<FactorAccess>& outputs() const { return outputs_; }
   const Contraction& product() const { return c_; }
+  const std::string& function() const { return function_; }  // that compute() writes
   Code& code() { return code_; }
   Layouts layouts(Numbers& numbers) { return {c_, code_, numbers, prefix_}; }
   // Writes the device function that computes the results at one position from the product's result
   // and the other operands.
   std::string compute();
-  // Where the results lie: at (m, n, batch), or at the coordinates that Layouts::coordinates()
-  // declares.
-  enum class Places { indices, coordinates };
   // Writes loads, arithmetic and stores for kVector neighbouring results. If `held` is set, takes
   // the operands from registers, not from memory.
   std::string work(Places places = Places::indices, bool held = false) const;
@@ -88,12 +96,6 @@ class MatmulFinish {
 
  private:
   std::string each_ahead(const std::string& coordinates) const;
-  // Whether each_packed() can do the work after the product: the kernel writes one 16-bit result,
-  // and operands are the same for all rows.
-  bool packs_pairs() const;
-  std::string each_packed(Layouts& layouts, const std::string& coordinates);
-  // Writes the vector of `tensor` at the results' place.
-  std::string at(const std::string& tensor, Places places) const;
   FactorAccess access(const Operand& operand, int inst);
   bool is_product(int inst) const;
 

@@ -243,6 +243,9 @@ Json resample_safe(const Fused& fused) {
   threads /= kTall;
   while (rows > 1 && threads / rows < kManyThreads) rows /= 2;
   params["rows"] = rows;
+  // On an H200, 16 x 64 x 64 x 64 elements to twice the size take 37.0 us with 256 threads, 35.7 us
+  // with 128.
+  if (tall) params["threads"] = 128;
   if (how.maps.size() > 3) params["tall"] = tall ? kTall : 1;
   return params;
 }

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/matmul/matmul_packed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace cutegen::recipes {
+
+bool packs_pairs(const MatmulFinish& finish) {
+  const Contraction& c = finish.product();
+  const auto& outputs = finish.outputs();
+  const auto& inputs = finish.inputs();
+  const auto moves = [&](const FactorAccess& a, const Loop& loop) {
+    return stride(c.finish, *a.operand, loop).move;
+  };
+  if (c.groups() != 1 || !c.masks.empty() || outputs.size() != 1 || c.loops_n.empty()) return false;
+  // The coordinates of operands for each pair of columns would need too many registers.
+  if (!inputs.empty() && (c.loops_n.size() > 1 || c.loops_batch.size() > 1)) return false;
+  const DType dtype = outputs[0].operand->dtype;
+  if ((dtype != DType::f16 && dtype != DType::bf16) ||
+      moves(outputs[0], c.loops_n.back()) != Move::next)
+    return false;
+  return std::all_of(inputs.begin(), inputs.end(), [&](const FactorAccess& a) {
+    return !a.operand->counts &&
+           std::all_of(c.loops_m.begin(), c.loops_m.end(),
+                       [&](const Loop& loop) { return moves(a, loop) == Move::none; });
+  });
+}
+
+std::string packed_text(MatmulFinish& finish, Layouts& layouts, const std::string& coordinates) {
+  const Contraction& c = finish.product();
+  const auto& inputs = finish.inputs();
+  std::string tensors, loads;
+  std::vector<std::string> values{"product[v]"};
+  for (FactorAccess a : inputs) {
+    a.tensor = finish.code().word("pairs_of_" + a.name);
+    tensors += layouts.tensor(a, "2");
+    loads += fmt::format("float {0}[2];\ncutegen::load({1}, {0});\n", a.registers,
+                         place_text(c, a.tensor, Places::coordinates));
+    values.push_back(a.registers + "[v]");
+  }
+  for (const auto& [word, expression] : c.finish.sizes) values.push_back(word);
+  // Without loads, the work beyond an edge does no harm, and a branch would take longer.
+  if (!inputs.empty()) loads = "if (n >= n_size) return;\n" + loads;
+  const FactorAccess& out = finish.outputs()[0];
+  return fmt::format(
+      "{}"
+      "gemm.template each_packed<{}>(\n"
+      "    tile,\n"
+      "    [&](float (&product)[2], int m, int n) {{\n"
+      "{}"
+      "{}"
+      "      CUTE_UNROLL\n"
+      "      for (int v = 0; v < 2; ++v) {}({}, product[v]);\n"
+      "    }},\n"
+      "    [&](cutegen::Pack<{}, 8> const& pack, int m, int n) {{\n"
+      "{}"
+      "      if (m < m_size && n < n_size) cutegen::write_pack(pack, &{});\n"
+      "    }});",
+      tensors, type_of(*out.operand), inputs.empty() ? "" : inner(coordinates, 6), inner(loads, 6),
+      finish.function(), join(values, ", "), type_of(*out.operand), inner(coordinates, 6),
+      replace_all(place_text(c, out.tensor, Places::coordinates), "(_, ", "(0, "));
+}
+
+}  // namespace cutegen::recipes

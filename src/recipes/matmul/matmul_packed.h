@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the work after a product whose 16-bit results lanes exchange in pairs
+// (WgmmaGemm::each_packed).
+//
+// Contract: packs_pairs() returns whether each_packed() can do the work: the kernel writes one
+// 16-bit result, and operands are the same for all rows. packed_text() writes the call for vectors
+// of 8 results. `coordinates` declares coordinates that the operands' places need.
+//
+// Example: if (packs_pairs(finish)) text += packed_text(finish, layouts, coordinates);
+#pragma once
+
+#include <string>
+
+#include "recipes/matmul/matmul_finish.h"
+
+namespace cutegen::recipes {
+
+bool packs_pairs(const MatmulFinish& finish);
+std::string packed_text(MatmulFinish& finish, Layouts& layouts, const std::string& coordinates);
+
+}  // namespace cutegen::recipes
