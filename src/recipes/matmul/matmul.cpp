@@ -322,6 +322,16 @@ std::vector<int64_t> splits_worth_trying(const Contraction& c) {
   return splits;
 }
 
+RecipeParameter halves_parameter(const Contraction& c) {
+  const bool first = pairs_apply(c) && pairs_pay(c);
+  return {
+      .name = "by_halves",
+      .meaning = c.math_mode == MathMode::tf32
+                     ? "1: round both factors to half precision first, which is as accurate as tf32"
+                     : "1: split both factors into pairs of half-precision values first",
+      .legal = {first ? 1 : 0, first ? 0 : 1}};
+}
+
 }  // namespace
 
 std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
@@ -376,12 +386,7 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
             .meaning = "1: two warpgroups take tiles in turn; one writes while one multiplies",
             .legal = {0, 1}};
   // The parameters that change the time most come first.
-  const RecipeParameter halves_on{
-      .name = "by_halves",
-      .meaning = c.math_mode == MathMode::tf32
-                     ? "1: round both factors to half precision first, which is as accurate as tf32"
-                     : "1: split both factors into pairs of half-precision values first",
-      .legal = pairs_apply(c) && pairs_pay(c) ? Values{1, 0} : Values{0, 1}};
+  const RecipeParameter halves_on = halves_parameter(c);
   if (cores && hopper && pairs_apply(c)) {
     tile_m.legal.push_back(256);
     tile_n.legal.insert(tile_n.legal.begin(), {256, 192});

@@ -116,7 +116,7 @@ int64_t stream_shared(const Contraction& c, const Json& given) {
   const int64_t m = int_param(params, "tile_m"), n = int_param(params, "tile_n");
   const int64_t elements = m * int_param(params, "tile_k");  // of a tile of the first factor
   const int64_t bytes =
-      std::max((elements <= 8192 ? 4 : 2) * 2 * elements, 4 * deep_of(n) * m * (n + 4));
+      std::max(int64_t{elements <= 8192 ? 8 : 4} * elements, 4 * deep_of(n) * m * (n + 4));
   return ceil_div(bytes, 128) * 128;
 }
 

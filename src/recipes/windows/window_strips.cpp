@@ -295,7 +295,7 @@ bool strips_legal(const Fused& fused, const Json& params) {
 
 Json strips_safe(const Fused& fused) {
   const Strips strips(fused);
-  const Json none{{"strip", 0}, {"strip_rows", 1}, {"strip_rounds", 1}, {"strip_threads", 128}};
+  Json none{{"strip", 0}, {"strip_rows", 1}, {"strip_rounds", 1}, {"strip_threads", 128}};
   int64_t best = 0, strip = 0, rows = 1;
   for (int64_t wide : {8, 4, 2})
     for (int64_t tall : {1, 2, 3, 4, 5, 6, 7, 8}) {
