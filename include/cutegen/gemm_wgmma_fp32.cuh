@@ -190,7 +190,7 @@ struct WgmmaFp32Gemm {
   static constexpr int kProducers = 256;         // kProducers threads load tiles
   static constexpr int kThreads = kProducers + 128 * kConsumers;
   static constexpr int kResident = 1;  // CTAs that fit on an SM
-  static constexpr int kVector = kTurned ? 1 : 2;  // a thread's neighbouring results along n
+  static constexpr int kVector = kTurned ? 1 : 2;  // each() accepts V up to kVector
   static constexpr int kResults = kColumns / 2;    // each thread has kResults results
   static constexpr int kGroupN = TileN / Groups, kGroupResults = kResults / Groups;
   static_assert((kRows == 64 || kRows == 128) &&

@@ -48,10 +48,10 @@ Result<std::filesystem::path> sister_program(const std::string& name);
 // Creates an anonymous memory file of `bytes` bytes, which is close-on-exec and sealed against
 // resizing.
 Result<UniqueFd> make_memfd(const std::string& name, size_t bytes);
-// Call unshare_offsets() after a fork. The function reopens every deleted file that the process
-// inherited open for reading and writing, under the same descriptor. Without unshare_offsets(),
-// parent and child would share one file offset, and a seek in one process would change where the
-// other process writes. Descriptors that cannot be reopened stay unchanged.
+// After a fork, parent and child share the offset of each open file, so a seek in one process
+// changes where the other process writes. Call unshare_offsets() in the child: it reopens each
+// deleted regular file that is open for reading and writing, under the same descriptor. Descriptors
+// that cannot be reopened stay unchanged.
 void unshare_offsets();
 
 // Maps a file descriptor into memory (MAP_SHARED), read-write or read-only.

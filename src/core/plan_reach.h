@@ -3,7 +3,8 @@
 // expressions at one shape.
 //
 // Contract: plan_reach() lists the launches, divisions and bounds (min() expressions) of a plan.
-// The order depends only on the plan, so entry i means the same at every shape. An entry is nullopt
+// The order of each list depends only on the plan, so entry i belongs to the same launch or
+// expression at every shape. An entry is nullopt
 // if its expression has no value at the shape. Because plan_reach() runs before compilation, it
 // reads the kernel constants k(name) from the text of the sources.
 //

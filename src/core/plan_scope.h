@@ -4,8 +4,7 @@
 //
 // Contract: the constructor evaluates all symbols of the plan in order. A symbol has no value if it
 // needs a constant of a module that is not compiled yet. An expression that uses a symbol without a
-// value is an error. The constructor's arguments must outlive the PlanScope. Only src/core includes
-// this file.
+// value is an error. The constructor's arguments must outlive the PlanScope.
 //
 // Example: PlanScope scope({plan, task, shape, device}, nullptr); scope.tensor("w");
 #pragma once

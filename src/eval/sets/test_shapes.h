@@ -31,8 +31,9 @@ std::vector<std::string> families_for(const ShapeCase& shape, const std::vector<
                                       uint64_t salt);
 
 // Limits the work of a test shape on the simulator. The limit is a constant or, if larger, the work
-// of the test shapes that cutegen chose for the task. A shape for an sm_90a program may have more
-// FLOPs, because the simulator executes wgmma fast and the tiles of wgmma are large.
+// of the test shapes that cutegen chose for the task. For an sm_90a program, the limits on FLOPs
+// and elements are higher, because the simulator executes wgmma fast and the tiles of wgmma are
+// large.
 class WorkLimit {
  public:
   explicit WorkLimit(const Task& task, bool sm_90a = false);

@@ -49,8 +49,8 @@ struct CtaWork {
   }
 };
 
-// Numbers of sectors of one buffer: loaded, stored, and loaded again. The last number is stored
-// bytes.
+// Four numbers for one buffer: sectors loaded, sectors stored, sectors loaded again, and bytes
+// stored.
 using Traffic = std::array<uint64_t, 4>;
 
 class Counting {
