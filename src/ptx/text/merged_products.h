@@ -6,8 +6,8 @@
 // the changed statements of a function by index: a fused statement instead of the addition, and
 // nothing instead of the multiplication. It expects a merge if the product has no other use, both
 // statements have the same type (f32 or f64) and flags and no guard, and neither a branch, a label
-// nor a change of the factors lies between them. Programs on an H200 showed this; ptxas does not
-// document it.
+// nor a change of the factors lies between them. We read this rule off the machine code of one
+// kernel, which an H200 then confirmed. ptxas may merge more.
 //
 // The opcode of a fused statement is "fma.rn", or one that PTX does not have: "fma-c" for a * b -
 // c, and "c-fma" for c - a * b, with the operands a, b and c.

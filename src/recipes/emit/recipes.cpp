@@ -481,7 +481,7 @@ Json with_tiles_for(const std::string& name, Json params) {
   if (!name.ends_with(kHalves)) return params;
   const std::string prefix = name.substr(0, name.size() - kHalves.size());
   const Json own = params[name] == 1 ? Json{{"tile_m", 128}, {"tile_n", 192}, {"stages", 2},
-                                            {"split", 1},    {"cluster", 2},  {"wgmma", 1}}
+                                            {"split", 1},    {"cluster", 1},  {"wgmma", 1}}
                                      : Json{{"tile_n", 128}, {"stages", 4}, {"cluster", 1}};
   for (const auto& [key, value] : own.items()) params[prefix + key] = value;
   return params;

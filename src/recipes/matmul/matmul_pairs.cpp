@@ -164,7 +164,7 @@ bool pairs_legal(const Contraction& c, const Json& params) {
     const bool known = std::any_of(std::begin(kHalfTiles), std::end(kHalfTiles),
                                    [&](const HalfTile& t) { return t.m == m && t.n == n; });
     return pairs_apply(c) && known && int_param(params, "split") == 1 && cluster == 1 &&
-           int_param(params, "stages") >= 3 && pairs_shared(c, params) <= kPairsShared;
+           int_param(params, "stages") >= 2 && pairs_shared(c, params) <= kPairsShared;
   }
   return pairs_apply(c) && int_param(params, "split") == 1 && m == 128 && (n == 128 || n == 192) &&
          (cluster == 1 || cluster == 2) && int_param(params, "stages") >= 2 &&
