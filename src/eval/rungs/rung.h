@@ -27,8 +27,8 @@ class Excerpts;
 class HardwareCounters;
 class GpuTruths;
 
-// Services and data that the rungs (checks) need: of the device, the open task and the present
-// evaluation. A copy of Services shares ownership of all services, so no reference can dangle.
+// What the rungs (checks) need to know about the device, the open task and the present evaluation.
+// A copy of Services shares ownership of all services, so no reference can dangle.
 struct Services {
   std::shared_ptr<toolchain::Toolchain> toolchain;
   std::shared_ptr<toolchain::Assembler> assembler;
