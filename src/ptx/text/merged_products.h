@@ -22,7 +22,7 @@
 
 namespace cutegen::ptx {
 
-// Nothing instead of a statement: the assembler drops it.
+// The new statement, or nullopt if the assembler drops the old statement.
 using Replacement = std::optional<Statement>;
 std::unordered_map<size_t, Replacement> merged_products(const Function& function);
 
