@@ -26,9 +26,9 @@ struct AuditOutcome {
 
 Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services, const Task& task,
                                     const std::vector<KernelImage>& images);
-// Performs the audit in two steps: assemble() finds registers, state and calls, and list() reads
-// the disassembly. If comparing results can detect lower precision, list() cannot fail the program,
-// and the later checks may run at the same time.
+// Performs the audit in two steps: assemble() finds register counts, global variables and device
+// calls; list() reads the disassembly. If comparing results can detect lower precision, list()
+// cannot fail the program, and the later checks may run at the same time.
 class BinaryAuditor {
  public:
   BinaryAuditor(const Services& services, const Task& task, const std::vector<KernelImage>& images);

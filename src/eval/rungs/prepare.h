@@ -23,7 +23,7 @@ struct PreparedShape {
   const ShapeCase* shape = nullptr;
   std::vector<size_t> images;           // per module of the plan: an index into Prepared::images()
   ResolvedPlan plan;                    // Launch::module is an index into Prepared::images()
-  device::PlanSteps all_steps() const;  // fills of zeroed scratch, then `prepare`, then `steps`
+  device::PlanSteps all_steps() const;  // zeroing of scratch, then `prepare`, then `steps`
 };
 
 // Lints the sources (eval/source/lint.h) and checks the plan against the task.

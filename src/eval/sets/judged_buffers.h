@@ -74,7 +74,7 @@ class JudgedBuffers {
   std::vector<SharedBuffer> shared_;
   // With own_inputs: copies of the set's inputs, in the same order; else empty.
   std::vector<GpuBuffer> inputs_;
-  std::vector<GpuBuffer> scratch_, outputs_;  // outputs_: all in copy 0, all in copy 1, ...
+  std::vector<GpuBuffer> scratch_, outputs_;  // outputs_: copy 0 of all, then copy 1, ...
   std::vector<GpuBuffer> against_;            // mutated tensors of the second program
   Poison poison_{};
 };

@@ -126,7 +126,7 @@ class SharedRaces {
   // the label and warp of the last write. The comments of the next members call this flag
   // "partial".
   std::vector<uint64_t> cells_;
-  std::vector<uint32_t> atomics_;  // if not partial: mask of the warps with atomics
+  std::vector<uint32_t> atomics_;  // if not partial: by granule, the warps that executed atomics
   std::vector<uint32_t> reads_;    // if partial: labels of the reads by each warp
   // If partial: for each block of granules, whether reads_ has entries for the block.
   std::vector<uint8_t> has_reads_;

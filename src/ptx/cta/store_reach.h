@@ -44,8 +44,8 @@ class StoreReach {
   };
   // What the CTAs of the sample did.
   struct Ran {
-    std::set<size_t> buffers;    // written, by index in the memory's state
-    std::set<size_t> elsewhere;  // stores, by pc, that wrote no global memory
+    std::set<size_t> buffers;    // written buffers, by index in Memory::State
+    std::set<size_t> elsewhere;  // pcs of stores that wrote no global memory
     bool other_writes = false;   // atomics, bulk copies
   };
   static StoreReach find(const Job& job, const CtaKinds& kinds, const Ran& ran, uint64_t seed);

@@ -229,9 +229,10 @@ struct LaunchReport {
   // `kinds_known` is false if the grid was too large to classify each CTA.
   int64_t kinds = 1, kinds_missed = 0;
   bool kinds_known = true;
-  // Modelled clocks that a warp of the longest CTA would take alone; 0 without a Chain. A `Chain`
-  // (ptx/model/chain.h) models a warp of another CTA; the simulator multiplies its clocks by
-  // (instructions of the longest CTA) / (instructions of the modelled CTA).
+  // Modelled clocks that a warp of the longest CTA (the CTA with the most instructions) would take
+  // alone; 0 without a Chain. A `Chain` (ptx/model/chain.h) models a warp of another CTA; the
+  // simulator multiplies its clocks by (instructions of the longest CTA) / (instructions of the
+  // modelled CTA).
   double chain_clocks = 0;
   // The longest and the mean time that a CTA sleeps in nanosleep, except in polling loops.
   double most_sleep_ns = 0, mean_sleep_ns = 0;
