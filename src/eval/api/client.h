@@ -40,15 +40,16 @@ struct EvaluatorOptions {
   bool use_cache = true;
   int runner_threads = 0;  // 0: all cores
   // How many tasks may be open at once. To open one more, the evaluator closes the least recently
-  // used.
+  // used task.
   int tasks = 1;
   int sharing = 1;      // number of evaluators that share the device's memory
   bool suites = false;  // the evaluator only measures suites of baselines (suite.h)
   // Whether the compile server parses CuTe's headers for the first program while the torch worker
   // describes the task.
   bool read_cute_ahead = true;
-  // The ids of the programs that the caller will send; empty if unknown. If one of them was
-  // compiled before, the evaluator does not parse CuTe's headers ahead.
+  // A text that identifies the programs that the caller will send, such as their ids; empty if
+  // unknown. If cutegen compiled programs with the same text before, the evaluator does not parse
+  // CuTe's headers in advance.
   std::string programs = {};
   std::string log_level;
 };
@@ -64,8 +65,8 @@ struct Admission {
       passing;
   std::vector<std::string> families;  // the input distributions in use
   std::string remark;
-  bool precision_tells = true;  // comparison detects any lower-precision solution; not sent
-  // If a degenerate solution passes on all input sets: the inputs that it reads; not sent.
+  bool precision_tells = true;  // comparing outputs detects lower precision; not in messages
+  // If a degenerate solution passes on all input sets: the inputs that it reads. Not in messages.
   std::optional<std::vector<std::string>> reads = std::nullopt;
 };
 
@@ -80,9 +81,9 @@ struct OpenedTask {
   // On a GPU: the tool that reads hardware counters, or the reason if no tool can read them.
   std::string counters;
   SandboxGrade sandbox;
-  // reachable_ns: time to copy the least bytes that a program must move. roofline_ns: estimate for
-  // the task's operators as written. In records of older versions, both are 0, and floor_ns is the
-  // roofline.
+  // reachable_ns: time to copy the least bytes that a program must move. roofline_ns: estimated
+  // time of the task's operators as written. In records of older versions, both are 0, and floor_ns
+  // is the roofline.
   double reachable_ns = 0, roofline_ns = 0;
   // If the task is a CUDA kernel: the user's kernel as the first program of a run.
   std::optional<KernelProgram> start = std::nullopt;

@@ -58,7 +58,7 @@ struct SuiteRow {
   BaselineStatus status = BaselineStatus::pending;
   std::string reason;
   BaselineRecord record;  // record without a date
-  double describe_s = 0;  // seconds to describe and admit the task
+  double describe_s = 0;  // time to describe the task and judge degenerate solutions
 };
 
 struct SuiteNews {

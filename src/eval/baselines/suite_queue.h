@@ -3,9 +3,9 @@
 //
 // Contract: a task needs three jobs: describe the task; build and time its baselines; compute its
 // truth (the result in float64). After the description, the other two may run in any order.
-// next_job() returns all descriptions first, then the builds, beginning with the least memory.
-// next_truth() returns the largest truth that fits in free memory. SuiteQueue is not thread-safe,
-// so the caller must lock. Items must outlive the queue.
+// next_job() returns all descriptions first, then the builds, beginning with the build that needs
+// the least memory. next_truth() returns the largest truth that fits in free memory. SuiteQueue is
+// not thread-safe, so the caller must lock. Items must outlive the queue.
 //
 // Example: queue.add(item); while (auto job = queue.next_job()) perform(*job);
 #pragma once
@@ -48,10 +48,12 @@ class SuiteQueue {
   // caller reports the end of the job with described() or built().
   std::optional<SuiteJob> next_job();
   bool has_jobs_under_way() const { return describing_ > 0 || building_ > 0; }
-  // Reports that a worker has described the task. With `measure`, queues builds and truth.
+  // Reports that a worker has described the task. With `measure`, queues the task's build and
+  // truth.
   void described(SuiteItem& item, bool measure);
   void built() { --building_; }
-  // Queues a build that ran out of memory again, to run alone after all other builds.
+  // Queues a build once more, because it ran out of memory. The build then runs alone, after all
+  // other builds.
   void build_alone(SuiteItem& item, int64_t bytes);
 
   // Returns the largest truth whose memory is free now, or nullopt. While has_truths_to_come() is

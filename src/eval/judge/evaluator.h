@@ -51,7 +51,7 @@ class Evaluator {
     bool precision_tells = true;
     uint64_t sample_seed = 1;
     std::shared_ptr<TruthPool> pool;
-    std::vector<std::string> families;  // input distributions that differ from "made"
+    std::vector<std::string> families;  // the input distributions in use
     std::shared_ptr<DerivedShapes> derived;
     std::shared_ptr<Excerpts> excerpts;  // null on a GPU; see eval/sets/excerpts.h
     void pause() const {

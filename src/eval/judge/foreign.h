@@ -4,13 +4,13 @@
 // Contract: the solution runs in its own process (torch/foreign_worker.h) on fresh secret inputs,
 // from the same distributions as for candidates. The process never receives the truth (the result
 // in float64), tolerances or seeds; the evaluator compares the outputs. If the solution supports
-// the official shape (the sizes in the task file) but not another one, the verdict only notes this
-// in `marks`. On a GPU, the evaluator times the solution alternately with the reference in eager
-// mode, which runs in a trusted process (eval/judge/foreign_timing.h). On a simulator, it skips
-// timing. The program_id of a solution begins with "foreign:". A solution gets no certificate,
-// because it could manipulate the clock of its own process; docs/foreign.md lists manipulations
-// that the evaluator cannot detect. The result is an Error only if the Context was cancelled or
-// timed out. If cutegen itself fails, the verdict's status is `aborted`.
+// the official shape (the sizes in the task file) but not another test shape, the verdict only
+// notes this in `marks`. On a GPU, the evaluator times the solution alternately with the reference
+// in eager mode, which runs in a trusted process (eval/judge/foreign_timing.h). On a simulator, it
+// skips timing. The program_id of a solution begins with "foreign:". A solution gets no
+// certificate, because it could manipulate the clock of its own process; docs/foreign.md lists
+// manipulations that the evaluator cannot detect. The result is an Error only if the Context was
+// cancelled or timed out. If cutegen itself fails, the verdict's status is `aborted`.
 //
 // Example: CG_TRY(Verdict v, judge_foreign(ctx, services, task, request, openers, progress));
 #pragma once

@@ -91,8 +91,8 @@ Result<TimingOutcome> time_foreign(const Context& ctx, const Services& services,
                                    ForeignCalls& calls, const ForeignControls& controls,
                                    const BesideSource& open_baseline, const Progress& progress);
 
-// The times that the solution's process reports for its calls, and as many times (or no times) of
-// eager mode.
+// own: the times that the solution's process reports for its calls. eager: as many times of eager
+// mode, or none.
 struct ForeignSeries {
   std::vector<double> own, eager;
   bool paired() const { return !own.empty() && own.size() == eager.size(); }

@@ -6,11 +6,11 @@
 //   plus the simulator's counters if it can run the program
 // - `simulator`: counters of the simulator, which models the same GPU
 // - `resources`: no counters, but measured times, ptxas's figures and the least work of the task
-// Profile::source names the source that worked. Profile::note says why no better one did, and gives
-// the remedy. Every kernel has a diagnosis. The call has the GPU's lock (GpuSlot) while it reads
-// counters. A failure is never the program's fault, because the program has passed all earlier
-// checks. The runner under ncu has no seccomp filter, because ncu's libraries open the GPU's device
-// files again; GpuProfile::grade reports its sandbox protection.
+// Profile::source names the source that worked. Profile::note says why no better source worked, and
+// gives the remedy. Every kernel has a diagnosis. The call has the GPU's lock (GpuSlot) while it
+// reads counters. A failure is never the program's fault, because the program has passed all
+// earlier checks. The runner under ncu has no seccomp filter, because ncu's libraries open the
+// GPU's device files again; GpuProfile::grade reports its sandbox protection.
 //
 // Example: CG_TRY(GpuProfile p, profile_on_gpu(evaluation, {id, kernels, &timing}));
 #pragma once

@@ -2,10 +2,10 @@
 // The audit of a program: checks the machine code of every module before any module runs.
 //
 // Contract: the evaluation ends if ptxas rejects the PTX, or if the machine code breaks a rule or
-// uses an unavailable feature. Rules forbid state in global variables and launches from the device.
-// If comparing results cannot detect lower precision than the math mode, they also forbid
-// instructions of lower precision. Suspicious code that breaks no rule only appears in `marks`.
-// Without ptxas, the result is `skipped`, with the reason.
+// uses an unavailable feature. The rules forbid state in global variables and launches from the
+// device. If comparing results cannot detect lower precision than the math mode, the rules also
+// forbid instructions of lower precision. Suspicious code that breaks no rule only appears in
+// `marks`. Without ptxas, the result is `skipped`, with the reason.
 //
 // Example: CG_TRY(AuditOutcome a, audit_binaries(ctx, services, task, prepared.images()));
 #pragma once
@@ -26,9 +26,9 @@ struct AuditOutcome {
 
 Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services, const Task& task,
                                     const std::vector<KernelImage>& images);
-// Performs the audit in two steps: assemble() finds registers, state and calls, and list() reads
-// the disassembly. If comparing results can detect lower precision, list() cannot fail the program,
-// and later rungs may run at the same time.
+// Performs the audit in two steps: assemble() finds register counts, global variables and device
+// calls; list() reads the disassembly. If comparing results can detect lower precision, list()
+// cannot fail the program, and the later checks may run at the same time.
 class BinaryAuditor {
  public:
   BinaryAuditor(const Services& services, const Task& task, const std::vector<KernelImage>& images);
@@ -52,7 +52,7 @@ AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven);
 AuditOutcome judge_audit(BinaryAudit audit, const Task& task, bool proven);
 // Returns the registers per thread of a kernel, or 0 if unknown.
 int registers_of(const BinaryAudit& audit, const std::string& module, const std::string& kernel);
-// Returns the shape of the kernel's machine code, or nullopt if the audit does not have it.
+// Returns the instruction counts of the kernel's machine code, or nullopt if the audit has none.
 std::optional<CodeShape> code_of(const BinaryAudit& audit, const std::string& module,
                                  const std::string& kernel);
 

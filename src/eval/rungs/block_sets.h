@@ -43,7 +43,7 @@ class BlockSets {
   const Task& task_;
   const PreparedShape& shape_;
   std::string program_id_;
-  GpuSetPtr set_, next_;  // next_: the input set for the block after the block of set_
+  GpuSetPtr set_, next_;  // next_: the input set that will replace set_
   std::optional<JudgedBuffers> run_;
   bool first_block_ = true, own_inputs_ = false;
 };

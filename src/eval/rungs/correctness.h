@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The correctness rung: runs a program at every test shape, on secret inputs of each family (input
+// The correctness check: runs a program at every test shape, on secret inputs of each family (input
 // distribution), in fresh memory, and compares the outputs with the truth (the result in float64).
 //
 // Contract: check_correctness() stops at the first input set with wrong outputs. At derived shapes
 // (eval/rungs/derive_shapes.h) and shapes with much work, the program runs on only two input
-// families. On the first set of the longest derived shape, and of each shape with all families, it
-// runs again with another pattern in unwritten memory, to reveal reads of unwritten memory. If the
+// families. At the largest derived shape and at each shape with all families, it runs on the first
+// set again, with another pattern in unwritten memory, to reveal reads of unwritten memory. If the
 // runner process dies, the evaluator runs the program once more, alone; the program fails only if
 // the runner dies again.
 //

@@ -5,10 +5,10 @@
 // Contract: add() takes the trace of a run with correct outputs. An instruction is covered in three
 // cases:
 // - A compared run of the same module executed it.
-// - Such a run executed the same opcode at the same line and column of the source (another unrolled
-//   copy of a loop body).
+// - A compared run of the same module executed the same opcode at the same line and column of the
+//   source (in another unrolled copy of a loop body).
 // - A compared run of another module from the same source executed any opcode at this line and
-//   column, because other defines may give other opcodes.
+//   column, because other preprocessor defines may give other opcodes.
 // A predicated instruction counts as executed if at least one lane executed it.
 //
 // Example: coverage.add(report, sources_of(prepared), shape);

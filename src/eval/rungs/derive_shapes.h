@@ -8,10 +8,11 @@
 //   tile.
 // - A persistent kernel's loop runs more than once.
 // - Each size is at least three times the longest loop step in the sources.
-// The module, the plan's `requires` or the limit of work (WorkLimit) may exclude every such shape;
-// Found::left_out names the requirements that no test shape meets. If the task's shapes meet all
-// requirements, find() returns no shape. Later programs of the task reuse the shapes. proposed()
-// converts a test that a model proposed to a shape, within the same limit of work.
+// The module, the plan's `requires` or the limit of work (WorkLimit) may exclude all shapes that
+// meet a requirement; Found::left_out names the requirements that no test shape meets. If the
+// task's shapes meet all requirements, find() returns no shape. Later programs of the task reuse
+// the shapes. proposed() converts a test that a model proposed to a shape, within the same limit of
+// work.
 //
 // Example: DerivedShapes d(task, describe); CG_TRY(auto found, d.find(ctx, program, device));
 #pragma once
@@ -40,9 +41,9 @@ class DerivedShapes {
     std::vector<std::string> left_out;  // requirements that no test shape meets, with reasons
   };
   Result<Found> find(const Context& ctx, const KernelProgram& program, const DeviceFacts& device);
-  // Converts a proposed test to a shape. A size that the test omits keeps its value at the official
-  // shape or, if this is too much work, at the smallest shape. For a test that cannot run, returns
-  // a user error with the reason.
+  // Converts a proposed test to a shape. A size that the test omits has its value from the official
+  // shape or, if this is too much work, from the smallest shape. For a test that cannot run,
+  // returns a user error with the reason.
   Result<ShapeCasePtr> proposed(const Context& ctx, const TestCase& test);
 
  private:

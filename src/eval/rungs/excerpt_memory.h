@@ -4,10 +4,10 @@
 //
 // Contract: an excerpt is a small part of the official shape with known truth
 // (eval/sets/excerpts.h). With an excerpt, the inputs repeat its values, outputs and scratch
-// contain a random pattern at first, and memory keeps the values that blocks write. Without one, or
-// with too little memory, inputs are random numbers (integers: zeros), each large output maps one
-// small memory file repeatedly, scratch contains ordinary numbers at first, and why_not() gives the
-// reason. In both cases, the memory that a program can fill is limited.
+// contain a random pattern at first, and memory keeps the values that blocks write. Without an
+// excerpt, or with too little memory, why_not() gives the reason. Inputs are then random numbers
+// (integers: zeros), scratch contains ordinary numbers at first, and each large output maps one
+// small memory file repeatedly. In both cases, the memory that a program can fill is limited.
 //
 // Example: CG_TRY(auto memory, ExcerptMemory::make(task, *official, drawn)); memory.put(request);
 #pragma once
@@ -66,7 +66,7 @@ class ExcerptMemory {
   Poison poison_{};
   std::vector<RunBuffer> buffers_;
   std::vector<Place> inputs_, outputs_, mutated_;
-  // (offset, bytes) of each buffer that starts with the pattern
+  // (offset, bytes) of each buffer that contains the pattern at first
   std::vector<std::pair<int64_t, int64_t>> poisoned_, poisoned_scratch_;
   std::vector<std::pair<DType, std::pair<int64_t, int64_t>>> noise_;
   std::set<std::string> aliased_;

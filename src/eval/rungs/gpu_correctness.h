@@ -5,7 +5,7 @@
 //
 // Contract: GpuTruths computes and keeps input sets with their truth. In the background, it opens a
 // GPU context, loads the comparison kernels and starts a torch worker on the GPU. missing() waits
-// for the end of this start, and returns the reason if this machine cannot compare outputs, else an
+// until this work has ended. If this machine cannot compare outputs, it returns the reason, else an
 // empty text. The tensors of the program are in JudgedBuffers (eval/sets/judged_buffers.h).
 //
 // Example:
@@ -43,7 +43,7 @@ class GpuTruths {
   // Returns an input set of the pool on which the program has not run, or null; computes no set.
   GpuSetPtr ready(const Task& task, const std::string& shape, const std::string& family,
                   const std::string& program_id);
-  // Returns how many input sets of this shape the pool can keep without sets of other tasks.
+  // Returns how many input sets of this shape the pool could keep if it kept no other sets.
   int64_t sets_kept(const Task& task, const ShapeCase& shape);
   // Computes an input set for a single program, whose process may remember the inputs: no other
   // program runs on this set.

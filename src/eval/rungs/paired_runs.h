@@ -7,12 +7,12 @@
 // runs of each program. If the candidate is at fault, a call returns the outcome that ends the
 // timing. If cutegen itself fails, it returns an error.
 //
-// Every run writes its own copy of the outputs. With an input set for prepare(), inputs and outputs
-// are in the evaluator's GPU memory, which the runner maps (inputs read-only), and after each
-// block, the GPU compares all copies with the truth (the result in float64). Blocks use fresh input
-// sets while the pool has some and the GPU has memory for a second copy of the inputs. If the input
-// set does not fit in GPU memory (note() says so), inputs repeat the values of a smaller set and
-// the evaluator only spot-checks outputs.
+// Every run writes its own copy of the outputs. If prepare() receives an input set, inputs and
+// outputs are in the evaluator's GPU memory, which the runner maps (inputs read-only). After each
+// block, the GPU then compares all copies with the truth (the result in float64). Blocks use fresh
+// input sets while the pool has some and the GPU has memory for a second copy of the inputs. If the
+// input set does not fit in GPU memory (note() says so), inputs repeat the values of a smaller set
+// and the evaluator only spot-checks outputs.
 //
 // From begin() on, no other process of cutegen uses the GPU. If other work slows the GPU's memory
 // down, control() and block() wait and repeat the runs, for a few seconds at most. busy_blocks()
@@ -62,7 +62,8 @@ class PairedRuns {
   End too_large() const;
   // Locks the GPU until destruction, gives the buffers to the runner, and runs the candidate once.
   Result<End> begin(const Context& ctx);
-  // Measures the overhead of timing with empty blocks, once no other work slows the GPU down.
+  // Waits until no other work slows the GPU down, and measures the overhead of timing with blocks
+  // of empty runs.
   Result<End> control(const Context& ctx, int samples);
   Result<End> block(const Context& ctx, TimeMode mode, int samples);
 

@@ -4,8 +4,9 @@
 // Contract: Prepared::skipped() names each shape that the plan's `requires` excludes. If it
 // excludes the official shape (the sizes in the task file), a weighted shape or all test shapes,
 // the program is `unsupported`. compile() compiles each source once for each distinct combination
-// of defines, all combinations in parallel. Only a few modules may be for derived shapes
-// (eval/rungs/derive_shapes.h) alone; the evaluator skips a derived shape that needs more.
+// of defines, all combinations in parallel. Derived shapes (additional test shapes, see
+// eval/rungs/derive_shapes.h) may need only a few modules of their own; the evaluator skips a
+// derived shape that needs more.
 //
 // Example: RungEnd end = lint_rung(program, task); Prepared p(program, task);
 //   CG_TRY(end, p.compile(ctx, services)); CG_TRY(end, p.load(ctx, services));
@@ -22,7 +23,7 @@ struct PreparedShape {
   const ShapeCase* shape = nullptr;
   std::vector<size_t> images;           // per module of the plan: an index into Prepared::images()
   ResolvedPlan plan;                    // Launch::module is an index into Prepared::images()
-  device::PlanSteps all_steps() const;  // fills of zeroed scratch, then `prepare`, then `steps`
+  device::PlanSteps all_steps() const;  // zeroing of scratch, then `prepare`, then `steps`
 };
 
 // Lints the sources (eval/source/lint.h) and checks the plan against the task.
@@ -51,7 +52,7 @@ class Prepared {
 
  private:
   Result<RungEnd> list_builds(const DeviceFacts& device);
-  // Adds the shape and its modules, unless too many modules would be only for this shape.
+  // Adds the shape and its modules, unless this shape alone would need too many modules.
   void add(const ShapeCase& shape, std::vector<ModuleBuild> builds, const std::string& arch);
   Result<RungEnd> enough_shapes() const;
   void skip(const ShapeCase& shape, const Error& why);
@@ -78,7 +79,7 @@ std::string name_of(const ShapeCase& shape);
 // Returns the official shape, followed by the weighted shapes.
 std::vector<const PreparedShape*> timed_shapes(const Prepared& prepared);
 
-// The data of one evaluation, which every rung receives and none changes.
+// The data of one evaluation. Every rung (check) reads the data, and no rung changes them.
 struct Evaluation {
   const Context& ctx;
   const Services& services;

@@ -27,8 +27,8 @@ class Excerpts;
 class HardwareCounters;
 class GpuTruths;
 
-// Services and data that the rungs (checks) need: of the device, the open task and the present
-// evaluation. A copy of Services shares ownership of all services, so no reference can dangle.
+// What the rungs (checks) need to know about the device, the open task and the present evaluation.
+// A copy of Services shares ownership of all services, so no reference can dangle.
 struct Services {
   std::shared_ptr<toolchain::Toolchain> toolchain;
   std::shared_ptr<toolchain::Assembler> assembler;
@@ -47,7 +47,7 @@ struct Services {
   // Time limit for a run at the official shape on a simulator.
   Nanoseconds official_limit = std::chrono::seconds(60);
   std::vector<std::string> families;
-  bool precision_tells = true;             // comparison detects lower precision on this task
+  bool precision_tells = true;             // comparing outputs detects lower precision
   uint64_t sample_seed = 1;                // secret seed that selects the CTAs to simulate
   std::shared_ptr<DerivedShapes> derived;  // null: no test shapes for tile sizes and loops
   std::vector<TestCase> proposed;          // additional tests that a model proposed

@@ -20,12 +20,12 @@
 namespace cutegen::eval {
 
 // One property of a program's run at the official shape that a run at a test shape should have,
-// too.
+// too. A division is an expression ceil_div(size, step) or size / step in the plan.
 struct ShapeWish {
   enum class Kind {
-    tiles,     // one shape has enough tiles for all divisions in the grid of launch `at`
+    tiles,     // all divisions in the grid of launch `at` have enough tiles
     division,  // division number `at` has `least` tiles and a tail (an incomplete tile)
-    // in the expression min(a, b) number `at`, the smaller operand is as at the official shape
+    // the expression min(a, b) number `at` has the same smaller operand as at the official shape
     passes,
     blocks,  // the grid of launch `at` has at least `least` blocks along `axis`
     // launch `at` has a constant grid, and a tensor has more elements than the grid has threads

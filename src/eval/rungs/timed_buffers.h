@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // TimedBuffers: the buffers of timed runs at the official shape (the sizes in the task file) that
-// the evaluator sends to the runner. If the input set is in the evaluator's GPU memory, these are
-// only scratch buffers.
+// the evaluator sends to the runner. If inputs and outputs are in the evaluator's own GPU memory,
+// TimedBuffers has only scratch buffers.
 //
 // Contract: inputs repeat the values of a small secret input set, so integers stay in their valid
 // range. Outputs and scratch contain a secret pattern at first. If two programs run alternately,
 // they share the inputs, and the second program's outputs are named "against/NAME". Each timed run
-// writes its own copy of the outputs and of mutated tensors, if memory permits. Before each run, a
-// mutated tensor has the values of the small input set. unwritten() counts elements that still have
-// the pattern, at the random places of draw_probes().
+// writes its own copy of the outputs and of mutated tensors (inputs that the program changes), if
+// memory permits. Before each run, a mutated tensor has the values of the small input set.
+// unwritten() counts elements that still have the pattern, at the random places of draw_probes().
 //
 // Example: TimedBuffers b(task, official, *set); CG_CHECK(b.add_other(plan)); b.put(request, ...);
 #pragma once
@@ -25,7 +25,8 @@ class TimedBuffers {
   Result<void> add(const Task& task, const PreparedShape& official, const InputSet& set);
   // Adds only scratch buffers, for runs with inputs and outputs in the evaluator's GPU memory.
   Result<void> add_scratch(const PreparedShape& official);
-  // Adds the bytes of an output in the evaluator's GPU memory, which also has a copy for each run.
+  // Counts the bytes of an output in the evaluator's GPU memory, which fit() multiplies by the
+  // number of copies.
   void reserve(int64_t bytes) { outputs_ += bytes; }
   bool holds(const std::string& name) const;
   // Adds outputs, scratch and (with `set`) mutated tensors of the other program.

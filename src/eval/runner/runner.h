@@ -9,9 +9,10 @@
 // memory itself.
 //
 // With `spare`, the next process starts in advance and the old one ends in the background, because
-// a GPU context takes long to create; settle() waits for both. With `around`, a profiler starts the
-// process. The sandbox then has no seccomp filter, because the profiler's libraries open the GPU's
-// device files again later. finish() waits until profiler and process have ended.
+// a GPU context takes long to create. settle() waits for this start and this end. With `around`, a
+// profiler starts the process. The sandbox then has no seccomp filter, because the profiler's
+// libraries open the GPU's device files again later. finish() waits until profiler and process have
+// ended.
 //
 // Example: CG_TRY(RunnerOutcome o, runner.run(ctx, request));
 //   if (o.kind == RunnerOutcome::Kind::died) ...

@@ -3,9 +3,9 @@
 // sets of every family (input distribution), at the test shapes.
 //
 // Contract: the input sets come from the TruthPool, and the evaluator judges programs on the same
-// sets later. If the sets of a family equal those of the family `made` at every shape,
-// Admission::families omits this family. The result is an Error if no set could be computed, or if
-// the Context was cancelled or timed out.
+// sets later. If the sets of a family equal those of the family `made` (inputs from the task's
+// get_inputs()) at every shape, Admission::families omits this family. The result is an Error if no
+// set could be computed, or if the Context was cancelled or timed out.
 //
 // Example: CG_TRY(Admission a, admission_of(ctx, task, pool));
 #pragma once
@@ -20,8 +20,8 @@ const std::vector<std::string>& input_families();
 // Returns the shapes at which the evaluator judges every program, without large timed shapes.
 std::vector<const ShapeCase*> test_shapes(const Task& task);
 // Returns the families for which the pool computes input sets of this shape in advance, and on
-// which admission judges degenerate solutions: all families, or only one family if the evaluator
-// judges programs only on some families at this shape.
+// which admission judges degenerate solutions. These are all families or, if the evaluator judges
+// programs only on some families at this shape, one family.
 std::vector<std::string> stocked_families(const ShapeCase& shape);
 Result<Admission> admission_of(const Context& ctx, const Task& task, TruthPool& pool);
 

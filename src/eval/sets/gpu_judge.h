@@ -62,7 +62,8 @@ class GpuBuffer {
 struct GpuExpected {
   OutputSpec spec;
   int64_t elements = 0;
-  // Arrays: truth (f64), native (the output's dtype) and, only for floating point, margin (f64).
+  // Arrays: truth (f64), native (PyTorch's result in the output's dtype) and, only for floating
+  // point, margin (f64).
   device::cuda::Address truth = 0, native = 0, margin = 0;
   ToleranceRule rule;
   double close = 0;  // tolerance of public benchmarks, which is looser
@@ -71,7 +72,7 @@ struct GpuExpected {
 };
 
 struct GpuJudgement {
-  Judgement counts;             // is_wrong[i]: element marked_from + i; empty: all are right
+  Judgement counts;             // is_wrong[i]: element marked_from + i; empty: none is wrong
   int64_t not_close = 0;        // wrong elements by the tolerance of public benchmarks
   AggregateError whole;         // the error of the output as a whole
   int64_t first = 0, last = 0;  // indices of the first and last wrong elements
@@ -97,8 +98,9 @@ class GpuJudge {
   Result<std::string> damage(const GpuBuffer& buffer);
   Result<GpuJudgement> compare(const Context& ctx, const GpuExpected& expected,
                                const GpuBuffer& output, const Poison& poison);
-  // Computes the limits for the output as a whole from the errors of the native result. At the
-  // official shape, no sequential sum is computed; ToleranceRule::growth estimates its error.
+  // Computes the limits for the output as a whole from the errors of PyTorch's result. The limits
+  // also depend on the error of a sequential summation, which ToleranceRule::growth estimates at
+  // the official shape.
   Result<AggregateLimits> limits_of(const Context& ctx, const GpuExpected& expected);
   Result<int64_t> free_bytes();
   int64_t total_bytes() const;

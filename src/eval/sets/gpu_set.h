@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // GpuSet: secret inputs of a task at its official shape (the sizes in the task file), with the
-// expected outputs, in GPU
-// memory that the evaluator owns.
+// expected outputs, in GPU memory that the evaluator owns.
 //
-// A mutated tensor is among the inputs (with initial values that no program can overwrite) and
-// among the outputs (with the final values).
+// A mutated tensor (which the program changes in place) is among the inputs (with initial values
+// that no program can overwrite) and among the outputs (with the final values).
 //
-// Contract: the torch worker writes the set into memory that the evaluator allocates. It cannot
-// change sizes and offsets, because the evaluator computes them from the task. Runners map the
-// inputs read-only and have no access to the truth (the result in float64). If a set does not fit
-// the GPU, the result is an `unsupported` error that names the set's size and the free memory.
+// Contract: the torch worker writes the set into memory that the evaluator allocates. The worker
+// cannot change sizes and offsets, because the evaluator computes them from the task. Runners map
+// the inputs read-only and have no access to the truth (the result in float64). If a set does not
+// fit the GPU, the result is an `unsupported` error that names the set's size and the free memory.
 //
 // Example: CG_TRY(auto set, make_gpu_set(ctx, *judge, *worker, task, shape, "made", seed));
 #pragma once

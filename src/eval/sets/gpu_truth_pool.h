@@ -3,14 +3,14 @@
 // in GPU memory, as many as fit.
 //
 // Contract: draw() returns a kept input set (set_stock.h) on which the program has not run, or
-// computes a new one. All sets together take at most the memory of allow(); the pool drops the
-// least recently drawn ones. If a set cannot be computed, because it does not fit or the task
-// fails, the pool returns the same error for the time kPatience. Then it tries again, because
-// memory may be free.
+// computes a new one. All sets together take at most as many bytes as allow() permits; the pool
+// drops the least recently drawn sets. If a set cannot be computed, because it does not fit or the
+// task fails, draw() returns the same error until kPatience has passed. Then it tries again,
+// because memory may be free.
 //
 // After want(), a thread of the pool computes the missing sets of a task: one per family (input
-// distribution), and kMoreToTime more of the first family. It pauses between pause() and resume().
-// ready() never computes a set.
+// distribution), and kMoreToTime more of the first family. The thread pauses between pause() and
+// resume(). ready() never computes a set.
 //
 // Example: CG_TRY(GpuSetPtr set, pool.draw(ctx, task, shape, "made", program_id));
 #pragma once

@@ -3,9 +3,10 @@
 // expected outputs.
 //
 // Contract: make_input_set() checks the names, sizes and dtypes of the torch worker's `TensorSet`
-// against the task, and computes the tolerances. A mutated tensor is among the inputs (with the
-// initial values) and among the outputs (with the final values). No model and no user ever sees the
-// values of a set, except of a set from the published seed (TruthPool::draw_public).
+// against the task, and computes the tolerances. A mutated tensor (which the program changes in
+// place) is among the inputs (with the initial values) and among the outputs (with the final
+// values). No language model and no user ever sees the values of a set, unless the set comes from
+// the published seed (TruthPool::draw_public).
 //
 // Example: CG_TRY(auto set, make_input_set(task, shape, std::move(tensors)));
 #pragma once
@@ -40,8 +41,8 @@ struct InputSet {
 Judgement judge_result(const InputSet& set, const Expected& expected,
                        std::span<const std::byte> bytes, const Poison* poison);
 
-// True if the evaluator does not judge elements with truth NaN on inputs of this family, because
-// the reference's result for such inputs is arbitrary.
+// True if the evaluator does not judge elements whose truth is NaN on inputs of this family,
+// because the reference's result for such inputs is arbitrary.
 bool leaves_out_elements(const std::string& family);
 // Returns the tolerance of an output at this shape (docs/tolerance.md).
 ToleranceRule tolerance_rule(const Task& task, const ShapeCase& shape, const TensorInfo& output);

@@ -4,11 +4,11 @@
 // float64).
 //
 // Contract: the memory contains the inputs of a set (the runner maps them read-only), scratch with
-// a pattern, and options.copies copies of each output and of each mutated tensor, with guard bytes
-// around each buffer. A copy of a mutated tensor starts with the initial values, which are also in
-// the read-only buffer "initial/y". With several copies, run k writes copy k, named "y#k". judge(k)
-// compares copy k with the truth, and damage() reports writes outside the buffers. Both read only
-// this memory and ignore the runner's reports.
+// a pattern, and options.copies copies of each output and of each mutated tensor (which the program
+// changes in place), with guard bytes around each buffer. A copy of a mutated tensor starts with
+// the initial values, which are also in the read-only buffer "initial/y". With several copies, run
+// k writes copy k, named "y#k". judge(k) compares copy k with the truth, and damage() reports
+// writes outside the buffers. Both read only this memory and ignore the runner's reports.
 //
 // Example:
 //   CG_TRY(auto buffers, JudgedBuffers::make(ctx, gpu, set, plan.scratch, {.copies = 8}));
@@ -74,7 +74,7 @@ class JudgedBuffers {
   std::vector<SharedBuffer> shared_;
   // With own_inputs: copies of the set's inputs, in the same order; else empty.
   std::vector<GpuBuffer> inputs_;
-  std::vector<GpuBuffer> scratch_, outputs_;  // outputs_: all in copy 0, all in copy 1, ...
+  std::vector<GpuBuffer> scratch_, outputs_;  // outputs_: copy 0 of all, then copy 1, ...
   std::vector<GpuBuffer> against_;            // mutated tensors of the second program
   Poison poison_{};
 };

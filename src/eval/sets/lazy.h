@@ -8,12 +8,13 @@
 // does not admit the task. Admission::precision_tells is false only if a solution of lower
 // precision passes on all sets.
 //
-// A degenerate solution replaces all outputs, and mutated tensors have their correct values. If the
-// task has no outputs, it replaces the mutated tensors. In addition, for each mutated tensor, one
-// solution leaves this tensor unchanged. A solution of lower precision that exactly equals the
-// truth (the result in float64) does not count, because the result needs no more precision. If a
-// solution passes on all sets and reads fewer tensors than the graph, count_reads() lowers the
-// floor (the least possible time), because a correct program need not read more than this solution.
+// A degenerate solution replaces all outputs. Mutated tensors (which a program changes in place)
+// have their correct values; only if the task has no outputs, the solution replaces the mutated
+// tensors. In addition, for each mutated tensor, one solution leaves this tensor unchanged. A
+// solution of lower precision that exactly equals the truth (the result in float64) does not count,
+// because the result needs no more precision. If a solution passes on all sets and reads fewer
+// tensors than the graph, count_reads() lowers the floor (the least possible time), because a
+// correct program need not read more than this solution.
 //
 // Example: Admission a = admit(task, sets, replayed); if (!a.admitted) warn(a.remark);
 #pragma once

@@ -39,7 +39,8 @@ struct HostValue {
 
 HostValue host_integer(int64_t number);
 HostValue host_real(std::string text);
-// Returns an integer or a floating-point attribute as a HostValue.
+// Returns a plan expression as an integer. For a floating-point attribute, the caller changes the
+// kind.
 HostValue plan_value(const std::string& plan_expression);
 HostValue host_sizes(std::vector<HostValue> sizes);  // missing sizes become 1
 HostValue host_unreadable(Error why);

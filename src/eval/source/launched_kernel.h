@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a kernel that a host function in the same file launches, so that the side file need not
-// describe the launch.
+// Reads a kernel that a host function in the same file launches, so that the side file (NAME.toml
+// beside the kernel NAME.cu) need not describe the launch.
 //
 // Contract: read_launched_kernel() adds the kernel and its arguments, grid, block, shared memory
 // and conditions to the side file's plan, unless the side file sets them. It returns the device

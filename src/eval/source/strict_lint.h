@@ -4,7 +4,7 @@
 // Contract: lint_strict() finds inline assembly with matrix instructions (mma, wgmma, ldmatrix,
 // stmatrix), and swizzles that the source computes with the operator ^. Every finding names the
 // component of CuTe to use instead. The findings break no rule of the evaluator (LintFinding::rule
-// is false). Exclusive or in hashes and in the lanes of shuffles is not a swizzle.
+// is false). An exclusive or in a hash or in the lane of a shuffle does not count as a swizzle.
 //
 // Example: for (const LintFinding& f : lint_strict("kernel.cu", scan_source(text))) ...
 #pragma once

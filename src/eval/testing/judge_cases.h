@@ -61,7 +61,7 @@ inline JudgeCase make_case(DType dtype, size_t count, std::mt19937_64& random, i
     store_double(dtype, own, c.native.data() + i * step);
     native[i] = load_double(dtype, c.native.data() + i * step);
     sensitivity[i] = 1e-6 * std::abs(normal(random));
-    if (random() % 50 == 0) sensitivity[i] = -sensitivity[i];  // negative: NaN passes, too
+    if (random() % 50 == 0) sensitivity[i] = -sensitivity[i];  // if negative, NaN passes
     if (random() % 100 == 0) sensitivity[i] = std::numeric_limits<double>::infinity();
     // With sensitivity 1, a rounding may change the integer by one.
     if (!floats && random() % 20 == 0) sensitivity[i] = 1;

@@ -3,10 +3,11 @@
 // the sense of the PTX memory model.
 //
 // Contract: a label is a number that all accesses of a warp between two synchronisations share. If
-// warps synchronise only by barriers for the whole CTA, all warps have the same label. If
-// HazardFacts::partial_order is true, each warp has a vector clock of labels, and the CTAs of a
-// cluster share one ClockTable. ordered(w, u, label) is true if the accesses of warp u with the
-// label `label` happened before the next access of warp w.
+// warps synchronise only by barriers for the whole CTA, all warps get the same new label at each
+// barrier, and a warp gets its own new label at a fence of GPU scope. If HazardFacts::partial_order
+// is true, each warp has a vector clock of labels, and the CTAs of a cluster share one ClockTable.
+// ordered(w, u, label) is true if the accesses of warp u with the label `label` happened before the
+// next access of warp w.
 //
 // peer(rank, warp) returns the number of a warp of another CTA, relative to this CTA. The clocks
 // also have entries for agents, which represent asynchronous accesses. One agent per mbarrier
@@ -14,10 +15,12 @@
 // of shared memory by the warpgroup's products (wgmma.mma_async). The label of a read is the number
 // of its group of products (wgmma.commit_group), from 1. All four warps of a warpgroup execute the
 // same products, so one agent serves all of them.
+//
 // visible(w, u, label) is true if a proxy fence makes the accesses of warp u with the label `label`
 // visible to the async proxy before the next access of warp w. fenced(w, u) is the last label of
-// warp u whose accesses happened before a fence of GPU scope that happened before the next access
-// of warp w: if warp w sets a flag, it hands these accesses over.
+// warp u whose accesses happened before a fence of GPU scope, if this fence happened before the
+// next access of warp w. If warp w then sets a flag, a CTA that reads the flag also sees these
+// accesses.
 //
 // Example: clocks.arrive(w, id); ... all have arrived: clocks.leave(w, id); clocks.clear(id);
 #pragma once
@@ -84,7 +87,7 @@ class ClockTable {
   int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: number of warps and agents in use
   int of_cta_ = 1, groups_ = 0;            // warps and warpgroups of one CTA
   uint32_t last_ = 1;
-  std::array<bool, kFenceKinds> fences_ = {};  // whether a warp executed such a fence
+  std::array<bool, kFenceKinds> fences_ = {};  // by FenceKind: whether a warp executed one
   std::vector<uint32_t> own_;
   std::vector<Known> known_;  // by warp
   std::unordered_map<uint64_t, Known> barriers_, places_;
@@ -105,7 +108,7 @@ class BarrierClocks {
  private:
   struct OfWarp {
     uint32_t label = 1;
-    // At the warp's last fence: its own label, and base_.
+    // The warp's own label, and base_, at the warp's last fence.
     uint32_t own_fenced = 0, base_fenced = 0;
     uint32_t all_know_fenced = 0;  // own_fenced at the last barrier
   };
@@ -162,9 +165,9 @@ class Clocks {
   void arrive(int warp, int barrier) { table_->give(first_ + warp, table_->barrier(at(barrier))); }
   void leave(int warp, int barrier) { table_->take(first_ + warp, table_->barrier(at(barrier))); }
   void clear(int barrier) { table_->forget(table_->barrier(at(barrier))); }
-  // What a warp does before release(place) happens before what a warp does after acquire(place).
-  // The place is an address in this CTA's shared memory, or kClusterPlace for the cluster's
-  // barrier.
+  // What a warp does before release(place) happens before what another warp does after a later
+  // acquire(place). The place is an address in this CTA's shared memory, or kClusterPlace for the
+  // cluster's barrier.
   void release(int warp, uint64_t place) { table_->give(first_ + warp, table_->place(key(place))); }
   void acquire(int warp, uint64_t place) { table_->take(first_ + warp, table_->place(key(place))); }
 

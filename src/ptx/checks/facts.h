@@ -27,7 +27,8 @@ struct HazardFacts {
   bool partial_order = false;
   bool shared_atomics = false;
   bool asynchronous = false;  // the kernel uses mbarriers or bulk copies
-  // For each pc, the number of the instruction among those that may access shared memory, or -1.
+  // The instructions that may access shared memory have numbers from 0. For each pc: the number of
+  // its instruction, or -1.
   std::vector<int32_t> access_index;
   std::vector<int32_t> access_pc;   // by that number
   std::vector<bool> access_writes;  // by that number

@@ -2,17 +2,18 @@
 // Finds races on global memory, between CTAs and between the warps of a CTA.
 //
 // Contract: an epoch is an id for the executions of one instruction by one warp between two
-// synchronisations. Each granule (checks/facts.h) of a writable buffer stores the epochs of its
-// last write and read. Accesses of earlier launches never conflict. The race check may miss a race,
-// but it never reports a race in a correct program.
+// synchronisations. Each granule (a unit of 1 to 4 bytes, checks/facts.h) of a writable buffer
+// stores the epochs of its last write and read. Accesses of earlier launches never conflict. The
+// race check may miss a race, but it never reports a race in a correct program.
 //
-// A warp hands accesses over to another CTA if it signals after a fence of GPU scope. A signal is
-// an atomic, a volatile or ordered store, or an ordinary store by one lane. A releasing access is
-// both fence and signal. A signal covers the accesses of other warps only if they happened before
-// the fence, and the fence before the signal, according to the clocks. The check treats an access
-// as ordered if the CTA of the later access acquires after the signal, even if their addresses
-// differ. Volatile loads, acquiring loads and atomics that return a value are acquires. A signal
-// without a fence orders only the warps of its own CTA.
+// A warp hands accesses over to other CTAs (orders the accesses before theirs) if it signals after
+// a fence of GPU scope. A signal is an atomic, a volatile or ordered store, or an ordinary store by
+// one lane. A releasing access is both fence and signal. A signal covers the accesses of other
+// warps only if, according to the clocks, they happened before the fence, and the fence happened
+// before the signal. The check treats an access as ordered if the CTA of the later access acquires
+// after the signal, even if signal and acquire use different addresses. Volatile loads, acquiring
+// loads and atomics that return a value are acquires. A signal without a fence orders only the
+// warps of its own CTA.
 //
 // Example: if (uint32_t bad = races.touch(access, shadow, base)) blame(races.other());
 #pragma once
@@ -65,8 +66,8 @@ class SyncTimes {
   uint64_t now() const { return time_.load(); }
   // `labels` has the last label of each warp that the CTA now hands over.
   void publish(int64_t cta, std::span<const uint32_t> labels);
-  // Returns whether the CTA had handed over the warp's accesses with this label at the time
-  // `until`.
+  // Returns whether the CTA handed over the warp's accesses with this label no later than at the
+  // time `until`.
   bool published(int64_t cta, size_t warp, uint32_t label, uint64_t until) const;
 
  private:
@@ -103,7 +104,8 @@ class GlobalRaces {
   void release();
   // Call fence() after a fence of GPU scope, when the clocks have recorded it.
   void fence();
-  // Hands the fenced accesses that `warp` knows of over to other CTAs.
+  // Hands over to other CTAs the accesses that happened before a fence of GPU scope, if the fence
+  // happened before this signal of `warp`.
   void signal(int warp);
   void acquire();
   // Records an access and returns the lanes that conflict with an earlier, unordered access.
@@ -133,10 +135,11 @@ class GlobalRaces {
   uint32_t segment_ = 0, next_ = 0, left_ = 0;
   bool plain_ = false;  // whether an ordinary access followed the last release
   std::vector<std::array<Cached, 16>> cache_;  // by warp
-  // By warp: buffer for signal(); labels that signals released to other warps of the CTA, that a
-  // warp has acquired, and that a fence followed.
+  // One entry per warp in each vector: a buffer for signal(); the last label that signals have
+  // released to other warps of the CTA; the last label that some warp has acquired; the last
+  // acquired label that a fence followed.
   std::vector<uint32_t> labels_, released_, acquired_labels_, fenced_labels_;
-  uint64_t changes_ = 0;             // of what warps know of one another, or have fenced
+  uint64_t changes_ = 0;             // calls of begin(), join() and fence() so far
   std::vector<uint64_t> signalled_;  // by warp: changes_ at its last signal
   Epoch other_;
 };

@@ -57,7 +57,8 @@ struct Hazards {
   }
 
   // The last execution of a shared memory instruction by a warp. If a later execution has the same
-  // key, it accesses the same words, which the checks skip if all of these words were written.
+  // key, it accesses the same words. If all these words were written, the checks for undefined
+  // values skip the later execution.
   struct Seen {
     uint32_t low = 0, high = 0, bits = 0, second = 0;  // the key
     uint32_t lanes = 0;                                // 0: no execution yet

@@ -3,12 +3,12 @@
 //
 // Contract: touch() records an access and returns the lanes that conflict with an earlier,
 // unordered access of another warp. After touch() has found a conflict, party() returns the earlier
-// access. If warps synchronise only by barriers for the whole CTA, each granule (checks/facts.h)
-// stores two masks of warps: its readers and its writers since the last barrier. If
-// HazardFacts::partial_order is true, each granule stores the labels (clocks.h) of the last write
-// and of the last read by each warp. Clocks::peer() gives the numbers of warps in other CTAs of the
-// cluster. A granule stores only the last read by warps of other CTAs. The check of shared memory
-// may miss a race, but it never reports a race that does not exist.
+// access. If warps synchronise only by barriers for the whole CTA, each granule (a unit of 1 to 4
+// bytes, checks/facts.h) stores two masks of warps: its readers and its writers since the last
+// barrier. If HazardFacts::partial_order is true, each granule stores the label (clocks.h) of the
+// last write, and the label of each warp's last read. Clocks::peer() gives the numbers of warps in
+// other CTAs of the cluster. A granule stores only the last read by warps of other CTAs. The check
+// of shared memory may miss a race, but it never reports a race that does not exist.
 //
 // Example: if (uint32_t bad = races.touch(Touch::read, w, pc, lanes, summary, at, 4)) ...
 #pragma once
@@ -29,7 +29,8 @@ class SharedRaces {
   uint32_t touch(Touch touch, int warp, int32_t pc, uint32_t lanes, const AddressSummary& s,
                  const uint64_t* at, uint32_t bytes);
 
-  // A wgmma.mma_async. `label` is the number of its group of products in the warp, from 1.
+  // A wgmma.mma_async. `label` is the number of the product's group (wgmma.commit_group) in the
+  // warp, from 1.
   struct Product {
     int warp;
     int32_t pc;
@@ -37,8 +38,9 @@ class SharedRaces {
   };
   // Does what touch() does, for a wgmma.mma_async that reads a chunk of 16 bytes per lane.
   uint32_t multiply(const Product& p, uint32_t lanes, const uint64_t* at);
-  // Does what multiply() and hidden() do for all chunks of a tile. Returns whether no chunk has a
-  // conflict and all are visible. If not, multiply() and hidden() return the lanes.
+  // Does what multiply() and hidden() do, but for all chunks of a tile. Returns true if no chunk
+  // has a conflict and all chunks are visible. If it returns false, call multiply() and hidden() to
+  // get the lanes.
   bool multiply_tile(const Product& p, const SharedTile& tile, const uint32_t* chunks);
 
   struct Party {
@@ -74,7 +76,7 @@ class SharedRaces {
   Party unfinished() const;
 
  private:
-  struct Trace {  // the last access of one instruction of a warp to shared memory
+  struct Trace {  // the last access to shared memory by one instruction of a warp
     uint32_t label = 0, low = 0, end = 0, stride = 0;  // stride 0: not contiguous
   };
   struct PeerTrace {  // the last access of a warp in another CTA, or of an agent
@@ -124,7 +126,7 @@ class SharedRaces {
   // the label and warp of the last write. The comments of the next members call this flag
   // "partial".
   std::vector<uint64_t> cells_;
-  std::vector<uint32_t> atomics_;  // if not partial: mask of the warps with atomics
+  std::vector<uint32_t> atomics_;  // if not partial: by granule, the warps that executed atomics
   std::vector<uint32_t> reads_;    // if partial: labels of the reads by each warp
   // If partial: for each block of granules, whether reads_ has entries for the block.
   std::vector<uint8_t> has_reads_;

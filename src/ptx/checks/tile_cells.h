@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TileCells: remembers the different cells (shared_races.h) of the operands of wgmma.
+// TileCells: remembers the different cells of the operands of wgmma. A cell records the last write
+// to one granule of shared memory (shared_races.h).
 //
 // Contract: the four warps of a warpgroup read the same operand B, one after another. The first
 // warp collects the cells of the operand's chunks, and the others only check the collected cells.
@@ -21,7 +22,8 @@ class TileCells {
   struct Entry {
     SharedTile of;
     uint64_t version = 0;
-    // The warpgroup and the label of the read that the chunks record.
+    // The warpgroup and the label of the last read that SharedRaces has recorded for the tile's
+    // chunks.
     int group = -1;
     uint32_t label = 0;
     size_t count = 0;

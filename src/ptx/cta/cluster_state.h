@@ -20,9 +20,9 @@ namespace cutegen::ptx {
 
 struct CtaState;
 
-// In a shared memory address, the bits below kRankShift are the offset, and the bits from
-// kRankShift on are 0 for the executing CTA's own memory, and 1 plus the cluster rank for another
-// CTA's memory.
+// In a shared memory address, the bits below kRankShift are the offset. The bits from kRankShift on
+// are 0 for the executing CTA's own memory; for another CTA's memory, they are 1 plus its cluster
+// rank.
 inline constexpr int kRankShift = 24;
 static_assert(kSharedOfCta == uint64_t{1} << kRankShift);
 // The address by which the race checks (`Clocks`) refer to the barrier of the cluster.
@@ -62,7 +62,8 @@ class ClusterState {
   int64_t alive() const { return count(false); }
 
   const int64_t unit;  // index of the cluster in the grid
-  // The clocks for the race checks of all CTAs in the cluster, which its first CTA creates.
+  // The clocks that the race checks of all CTAs in the cluster share. The cluster's first CTA
+  // creates them.
   std::shared_ptr<ClockTable> clocks;
   CtaWork work;  // total work of the CTAs that have ended
 

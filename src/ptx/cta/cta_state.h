@@ -74,7 +74,7 @@ struct CtaState {
   RegisterFile registers;
   std::vector<std::byte> shared, local;
   // Identifies the content of `shared`: no two contents in the process have the same number.
-  // Whoever changes `shared` must increment it.
+  // Whoever changes `shared` must increment shared_version.
   uint64_t shared_version = 0;
   CopiesInFlight copies;
   Mbarriers mbarriers;

@@ -3,17 +3,23 @@
 // CTAs.
 //
 // Contract: find() divides each written buffer into kBins equal parts, and computes the addresses
-// of all global stores for many pairs of CTA and thread: for all pairs of a small grid, otherwise
-// for a random sample that misses a part with a probability below 1e-9 if the CTAs store equally
-// much. If parts seem unreached, find() looks at the CTAs of each kind separately, because a few
-// CTAs may write a part alone. If all parts seem reached, but some branches, exits or stores have
-// predicates that depend only on indices and parameters, find() evaluates them, too (StorePaths).
-// It then looks at every thread of every CTA before it reports a part as unreached, unless this
-// takes too long. If all parts are reached, but a few CTAs of each kind suggest that the stores
-// have fewer bytes than the buffer, find() counts the bytes of all stores: some bytes are unreached
-// if this count is smaller than the buffer. Other predicates may have both values, so find() may
-// report too many parts as reached. known() is false if the address of a store depends on memory,
-// on another thread or on a loop, or if the launch also writes by other instructions than stores.
+// of all global stores for pairs of CTA and thread. For a small grid, it takes all pairs, otherwise
+// a random sample. If all CTAs store equally much, the sample misses a part with a probability
+// below 1e-9. If parts seem unreached, find() looks at the CTAs of each kind (cta_kinds.h)
+// separately, because a few CTAs may write a part alone.
+//
+// If all parts seem reached, find() then omits the stores that a thread cannot execute
+// (StorePaths). For this, it evaluates the predicates of branches, exits and stores that depend
+// only on indices and parameters, in every thread of every CTA. All other predicates may be true or
+// false, so find() may report too many parts as reached.
+//
+// If all parts are still reached, but a few CTAs of each kind suggest that the stores have fewer
+// bytes than the buffer, find() counts the bytes of all stores. If the count is smaller than the
+// buffer, some bytes are unreached.
+//
+// known() is false if the search for unreached parts takes too long, if the address of a store
+// depends on memory, on another thread or on a loop, or if the launch also writes by other
+// instructions than stores.
 //
 // Example: StoreReach reach = StoreReach::find(job, kinds, ran, seed);
 //          if (reach.known()) for (const auto& [buffer, parts] : reach.buffers()) { ... }
@@ -34,12 +40,12 @@ class StoreReach {
   using Parts = std::bitset<kBins>;
   struct Reached {
     Parts parts;
-    uint64_t bytes = UINT64_MAX;  // no more bytes than these are stored; UINT64_MAX: unknown
+    uint64_t bytes = UINT64_MAX;  // the stores have at most these bytes; UINT64_MAX: unknown
   };
   // What the CTAs of the sample did.
   struct Ran {
-    std::set<size_t> buffers;    // written, by index in the memory's state
-    std::set<size_t> elsewhere;  // stores, by pc, that wrote no global memory
+    std::set<size_t> buffers;    // written buffers, by index in Memory::State
+    std::set<size_t> elsewhere;  // pcs of stores that wrote no global memory
     bool other_writes = false;   // atomics, bulk copies
   };
   static StoreReach find(const Job& job, const CtaKinds& kinds, const Ran& ran, uint64_t seed);

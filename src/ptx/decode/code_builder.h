@@ -38,7 +38,8 @@ class CodeBuilder {
   const Guard& guard() const { return guard_; }
 
   Inst& emit(Inst in, std::vector<int32_t> reads, std::vector<int32_t> writes);
-  // Emits the arithmetic instruction `form` of the table of forms (forms.h), without flags (ftz).
+  // Emits the arithmetic instruction `form` of the table of forms (forms.h), without flags such as
+  // ftz.
   Result<void> simple(const std::string& form, Slot d, const std::vector<Slot>& sources,
                       int64_t imm = 0);
   // Emits an instruction that ends the launch as `unsupported` when a warp executes it.

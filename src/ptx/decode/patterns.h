@@ -2,9 +2,9 @@
 // Determines from the instructions of a kernel how its threads cooperate.
 //
 // Contract: mark_patterns() sets Program::communicates, pulls and waits, and Inst::pulls. A pull is
-// an atomic integer addition in a loop that returns the old value. CTAs may use pulls to take tiles
-// from a counter. Program::waits is set if a loop reads global memory with volatile, relaxed or
-// acquiring loads.
+// an atomic integer addition that is in a loop and returns the old value. CTAs may use pulls to
+// take tiles from a counter. Program::waits is set if a loop reads global memory with volatile,
+// relaxed or acquiring loads.
 //
 // Example: mark_patterns(program); if (program.waits) { /* a random sample would wait forever */ }
 #pragma once

@@ -2,9 +2,9 @@
 // CopyArrivals: performs the mbarrier arrivals of completed copies. The copies are bulk copies and
 // cp.async copies before a cp.async.mbarrier.arrive.
 //
-// Contract: deliver() completes copies for which the waiting lanes' mbarriers wait, until the
-// phases of these mbarriers complete. A function that returns false has reported a `Finding` (a
-// fault of the kernel).
+// Contract: in deliver(), `lanes` wait at the mbarriers `at`. deliver() completes copies that these
+// mbarriers count, until the mbarriers' phases complete. A function that returns false has reported
+// a `Finding` (a fault of the kernel).
 //
 // Example: if (!arrivals.deliver(w, waiting, at)) return false;
 #pragma once

@@ -42,7 +42,8 @@ class Interpreter {
   Step run(Warp& w);
   // Call ended() when a warp has ended. Returns false if other warps still execute wgmma.
   bool ended(const Warp& w) { return wgmma_.ended(w); }
-  // Call drain() when all warps have ended, to complete the copies in flight. False: a `Finding`.
+  // Call drain() when all warps have ended, to complete the copies in flight. Returns false after
+  // it has reported a `Finding`.
   bool drain();
 
  private:

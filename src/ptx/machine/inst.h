@@ -100,7 +100,7 @@ struct Inst {
   AluFn full = nullptr, masked = nullptr;
   int32_t d = -1, a = -1, b = -1, c = -1, e = -1;
   int32_t guard = -1;
-  int32_t target = -1;  // by `op`: branch target, flags, bytes, or index into a list of Program
+  int32_t target = -1;  // depends on `op`: branch target, flags, bytes, or index into a list
   int32_t v[4] = {-1, -1, -1, -1};  // registers of a load or store; -1: `_`, the sink symbol
   int64_t imm = 0;                  // address offset, or an immediate operand
   const int32_t* list = nullptr;    // further operands, stored in Program::lists

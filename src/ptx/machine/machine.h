@@ -201,13 +201,14 @@ struct BufferTraffic {
   uint64_t bytes = 0;  // its size
   uint64_t load_sectors = 0, store_sectors = 0, store_bytes = 0;
   uint64_t reread_sectors = 0;  // estimated sectors that a CTA loads again after an L1 miss
-  // Only in a sampled launch: whether the simulator knows which parts of the buffer the stores of
-  // the whole grid reach (ptx/cta/store_reach.h), the share that no store reaches, and where the
-  // first such part begins, as a share of the buffer (1: unknown).
+  // Only in a sampled launch. reach_known: the simulator knows which parts of the buffer the stores
+  // of the whole grid reach (ptx/cta/store_reach.h). unreached: the share of the buffer that no
+  // store reaches. unreached_from: where the first unreached part begins, as a share of the buffer
+  // (1: unknown).
   bool reach_known = false;
   double unreached = 0, unreached_from = 0;
   // Only of a read-write input after a sampled launch: the bytes that the CTAs of this and earlier
-  // sampled launches have stored, each counted once. Not scaled to the grid.
+  // sampled launches have stored, each byte counted once. The number is not scaled to the grid.
   uint64_t stored_once = 0;
 };
 
@@ -228,9 +229,10 @@ struct LaunchReport {
   // `kinds_known` is false if the grid was too large to classify each CTA.
   int64_t kinds = 1, kinds_missed = 0;
   bool kinds_known = true;
-  // Modelled clocks that a warp of the longest CTA would take alone; 0 without a Chain. A `Chain`
-  // (ptx/model/chain.h) models a warp of another CTA; the simulator multiplies its clocks by
-  // (instructions of the longest CTA) / (instructions of the modelled CTA).
+  // Modelled clocks that a warp of the longest CTA (the CTA with the most instructions) would take
+  // alone; 0 without a Chain. A `Chain` (ptx/model/chain.h) models a warp of another CTA; the
+  // simulator multiplies its clocks by (instructions of the longest CTA) / (instructions of the
+  // modelled CTA).
   double chain_clocks = 0;
   // The longest and the mean time that a CTA sleeps in nanosleep, except in polling loops.
   double most_sleep_ns = 0, mean_sleep_ns = 0;

@@ -24,7 +24,7 @@ namespace cutegen::ptx {
 enum class SharedUse { load, store, atomic };
 
 struct Wavefronts {
-  uint32_t count = 0, least = 0;  // wavefronts; wavefronts if there were no bank conflicts
+  uint32_t count = 0, least = 0;  // least: wavefronts if there were no bank conflicts
 };
 
 uint32_t sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t mask, uint64_t bytes);

@@ -22,7 +22,7 @@
 namespace cutegen::ptx {
 
 struct Executed {
-  uint64_t runs = 0, lanes = 0;  // warp instructions; sum of their active lanes
+  uint64_t runs = 0, lanes = 0;  // runs: warp instructions; lanes: sum of their active lanes
 };
 // Counts of the memory accesses and control flow of one instruction.
 struct InstCounts {

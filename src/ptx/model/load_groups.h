@@ -5,8 +5,8 @@
 // of straight-line code are in flight together, unless one load provides the address of the other
 // load, or a store lies between the loads. Loads of constant data may move before a store. A
 // condition that guards loads does not separate them, unless it depends on a load. The copies of
-// one group of cp.async are in flight together, with the groups that a wait leaves pending. The
-// estimate ignores loads that an iteration of a loop executes for the next iteration.
+// one group of cp.async are in flight together, and so are the groups that a wait leaves pending.
+// The estimate ignores loads that an iteration of a loop executes for the next iteration.
 //
 // Example: uint8_t n = load_groups(program)[pc];  // 4: this load waits with three others
 #pragma once

@@ -3,10 +3,11 @@
 //
 // Contract: machine_factors() returns, for each PTX instruction, the machine instructions of its
 // part of the kernel divided by the estimate from the PTX (Usage::issue). A part is an innermost
-// loop, or the code outside of such loops. The assembler may have unrolled a loop, so parts with
-// the same proportions of marks (gpu/code_shape.h) are compared per mark. If no part of the machine
-// code has the proportions of a part of the PTX, or the part has no marks, the factor is 1. Factors
-// lie between kLeastFactor and kMostFactor.
+// loop, or the code outside of such loops. Marks are instructions that PTX and machine code both
+// have, such as loads and barriers (gpu/code_shape.h). The assembler may have unrolled a loop, so
+// parts with the same proportions of marks are compared per mark. If no part of the machine code
+// has the proportions of a part of the PTX, or the part has no marks, the factor is 1. Factors lie
+// between kLeastFactor and kMostFactor.
 //
 // Example: auto f = machine_factors(program, shape); slots = runs * usage.issue * f[pc];
 #pragma once

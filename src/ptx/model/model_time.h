@@ -41,7 +41,7 @@ struct ModelledTime {
   Occupancy occupancy;
   double dram_read_bytes = 0, dram_write_bytes = 0;
   double bytes_in_flight = 0,
-         // bytes_in_flight counts the whole chip; bytes_to_saturate in flight would saturate DRAM.
+         // of the whole chip; bytes_to_saturate: bytes in flight that saturate DRAM
       bytes_to_saturate = 0;
 };
 

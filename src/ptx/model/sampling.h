@@ -50,12 +50,12 @@ class Sampler {
   double error() const;
   std::map<std::string, double> errors() const;
   // Returns the error of stored bytes, or 1 if a CTA that represents only itself stores more than
-  // the others, because a few CTAs may then store much.
+  // the others, because a few CTAs may then store most bytes.
   double stored_error() const;
 
  private:
   int64_t interior() const { return std::max<int64_t>(0, total_ - 2 - int64_t(alone_.size())); }
-  // Divides the CTAs that represent not only themselves into `parts` equal parts, and returns a
+  // Divides the CTAs for which stands_alone() is false into `parts` equal parts, and returns a
   // random CTA of part `part`.
   int64_t draw_from(int64_t part, int64_t parts);
   double error_of(double CtaWork::* quantity) const;

@@ -62,7 +62,7 @@ struct AsyncArrival {
   uint64_t mbarrier = 0;
   int warp = 0;
   uint32_t mask = 0;
-  uint64_t before = 0;  // the arrival waits for the copies that the warp issued earlier
+  uint64_t before = 0;  // the arrival waits for copies with smaller AsyncCopy::number
   int32_t pc = 0;
 };
 

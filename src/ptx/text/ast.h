@@ -40,7 +40,7 @@ struct Statement {
 struct Variable {
   std::string_view name, type;  // type without its dot: "b8", "f32"
   Space space = Space::global;
-  int64_t align = 1, element = 1, count = 1;  // bytes per element; number of elements
+  int64_t align = 1, element = 1, count = 1;  // element: bytes of one element; count: elements
   bool is_extern = false, is_array = false;
   bool is_register = false;      // a function parameter in a register
   std::string_view initializer;  // the text between "=" and ";"

@@ -4,10 +4,10 @@
 // Contract: ptxas merges `mul` and a later `add` or `sub` into one fused instruction if no rounding
 // mode forbids it (mul.rn, add.rn), and then does not round the product. merged_products() returns
 // the changed statements of a function by index: a fused statement instead of the addition, and
-// nothing instead of the multiplication. It expects a merge if the product has no other use, both
-// statements have the same type (f32 or f64) and flags and no guard, and neither a branch, a label
-// nor a change of the factors lies between them. We read this rule off the machine code of one
-// kernel, which an H200 then confirmed. ptxas may merge more.
+// nothing instead of the multiplication. It expects a merge if the product has no other use, if
+// both statements have the same type (f32 or f64), the same flags and no guard, and if no branch,
+// no label and no change of the factors lies between the statements. We read this rule off the
+// machine code of one kernel, which an H200 then confirmed. ptxas may merge more.
 //
 // The opcode of a fused statement is "fma.rn", or one that PTX does not have: "fma-c" for a * b -
 // c, and "c-fma" for c - a * b, with the operands a, b and c.
@@ -22,7 +22,7 @@
 
 namespace cutegen::ptx {
 
-// Nothing instead of a statement: the assembler drops it.
+// The new statement, or nullopt if the assembler drops the old statement.
 using Replacement = std::optional<Statement>;
 std::unordered_map<size_t, Replacement> merged_products(const Function& function);
 
