@@ -22,7 +22,7 @@ Result<int> build_pointwise(Builder& builder, const Node& node, const Pointwise&
 Result<int> build_reduction(Builder& builder, const Node& node, const Reduction& r,
                             const View& view);
 Result<int> build_inside(Builder& builder, const Node& node, const View& view);
-// Returns nothing for an operator that is neither a view nor a fill.
+// Returns nullopt for an operator that is neither a view nor a fill.
 Result<std::optional<int>> build_view(Builder& builder, const Node& node, const View& view);
 Result<int> build_slice(Builder& builder, const Node& node, size_t output, const View& view);
 Result<int> build_join(Builder& builder, const Node& node, const View& view);
@@ -37,10 +37,12 @@ Result<int> build_blocks(Builder& builder, const Node& node, const View& view);
 Result<int> build_filled(Builder& builder, const Node& node, const View& view);
 Result<int> build_values(Builder& builder, const Node& node, const View& view);
 
-// Returns the instruction for reduction `r` of `x`; -1 if it does not cover this use. An operator
-// that has a result for each element gives it for the element `at`.
+// Returns the instruction for reduction `r` of `x`, or -1 if expand() does not cover this use. If
+// the operator has a result for each element (softmax), the instruction computes the result for the
+// element `at`.
 int expand(NestWriter& nest, const Reduction& r, int x, int at);
-// The View of an operand of shape `from` whose result, of shape `to`, has the View `view`.
+// Returns the View of an operand of shape `from` that an operator broadcasts to shape `to`. `view`
+// is the View of the operator's result.
 View broadcast(const Shape& from, const Shape& to, const View& view);
 std::optional<View> broadcast_reshaped(const Shape& from, const Shape& to, const View& view);
 

@@ -38,7 +38,7 @@ class Code {
   // Returns a unique name for a variable that is not an instruction's value.
   std::string word(const std::string& wanted) { return names_.unique(wanted); }
   // Returns the text that reads an instruction's value. In a column kernel, a thread has kVector
-  // columns, so the text for a row value is "mean[v]".
+  // columns, and each column has its own mean, so the text for the mean is "mean[v]".
   std::string use(int inst) const;
   void index_rows(bool on) { index_rows_ = on; }
   // Returns the C++ expression for the value of an instruction.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of 16-bit groups on the tensor cores (kernels/windows/grouped.cu), as part of the
-// windows recipe.
+// Grouped convolutions of 16-bit tensors on the tensor cores (kernels/windows/grouped.cu), as part
+// of the windows recipe.
 //
 // Contract: grouped_apply() returns whether the kernel supports the stage: an ordinary convolution
 // of an image in float16 or bfloat16, with several groups and a stride of 1. grouped_faster()
