@@ -112,7 +112,8 @@ struct WgmmaPairGemm : WgmmaGemm<cute::half_t, cute::half_t, cute::half_t, TileM
     }
   }
 
-  // Divides the results by 2^(exponent_a + exponent_b). Each of two factors is a normal float.
+  // Divides the results by 2^(exponent_a + exponent_b). scale() multiplies by two factors, because
+  // each of them is then a normal float.
   CUTE_DEVICE void scale(int exponent_a, int exponent_b) {
     const int all = -(exponent_a + exponent_b), half = all / 2;
     const float one = power_of_two(half), other = power_of_two(all - half);

@@ -122,7 +122,7 @@ struct ArgMax {
     best = wins ? x : best;
     at = wins ? i : at;
   }
-  // Adds V neighbours from index `first` on. All indices before must be smaller.
+  // Adds V neighbours from index `first` on. All indices in earlier calls must be smaller.
   template <int V>
   CUTEGEN_FN void add(float const (&x)[V], unsigned first) {
     float most = x[0];
