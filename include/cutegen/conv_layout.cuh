@@ -33,7 +33,8 @@ struct ConvAxis {
   int kernel, stride, padding, dilation;
   bool transposed;
 
-  // Returns the number of taps after which the remainders of their inputs modulo the stride repeat.
+  // The position of a tap's input has a remainder modulo the stride. Returns the number of taps
+  // after which these remainders repeat.
   CUTE_HOST_DEVICE constexpr int period() const {
     int a = stride, b = dilation;
     while (b != 0) {

@@ -589,7 +589,7 @@ struct Conv : ConvShape<G> {
   }
 
   int patch_ = 0, patch_phase_ = 0, weight_ = 0, weight_phase_ = 0;  // positions in the rings
-  int raw_ = 0, started_ = 0;  // next buffer of Storage::raw; unconverted stages
+  int raw_ = 0, started_ = 0;  // next buffer of Storage::raw; number of unconverted stages
   int kept_tile_ = -1;
   bool keeps_weights_ = false, has_weights_ = false;
 };

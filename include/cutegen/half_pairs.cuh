@@ -133,7 +133,7 @@ CUTE_DEVICE void find_largest(Global const& global, int which, uint32_t* control
   if (threadIdx.x == 0 && blockIdx.x == 0 && which == 0) control[0] = 0;
 }
 
-// The exponents that scale both operands.
+// The exponents of the powers of two that scale the two operands.
 struct SplitScales {
   int exponent[2] = {};
   bool fits = true;  // no operand has values that half precision cannot represent
@@ -212,7 +212,7 @@ CUTE_DEVICE void split_pairs(Global const& global, int which, SplitScales const&
       write_pack(high, to);
       if constexpr (Parts == 2) write_pack(low, to + matrix);
     }
-    // kLanes neighbouring lanes hold packs of one line. A short run at an edge proves nothing.
+    // kLanes neighbouring lanes hold packs of one line. Short runs at an edge do not set the flag.
     constexpr int kLanes = AlongDepth ? 16 : 8;
     const bool tall = rows - row >= cute::min(rows, kShortRun),
                deep = depths - depth >= cute::min(depths, kShortRun);

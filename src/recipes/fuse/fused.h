@@ -87,7 +87,7 @@ struct Start {
   // element i.
   bool moves = false;
   bool reflects = false;   // an index outside the axis selects its mirror image
-  bool cyclic = false;     // indices, below twice the size, count modulo the size
+  bool cyclic = false;     // an index (below twice the size) counts modulo the size
   bool reversed = false;   // index i selects element shift - i instead of shift + i
   std::string shift = {};  // plan expression; "": 0; "@": the index tensor's length
   std::string from = {};   // `at` as a plan expression, if it depends on sizes
@@ -117,7 +117,7 @@ struct Operand {
   Shape original;         // shape of the whole tensor, not reshaped
   bool kept = false;      // a value in scratch memory, with the sizes `extents`
   std::vector<std::string> extents;
-  MergedAxes parts;                // axes merged in a scratch value's axes
+  MergedAxes parts;                // axes that a reshape merged into a scratch value's axes
   std::vector<Start> starts = {};  // by axis; empty: the whole tensor
   // The operand is not a tensor: each element is the sum of position * step over the axes. An empty
   // `steps` means one axis with step 1.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that write the instructions of one operator into a Builder's loop nest.
 //
-// Contract: each function returns the instruction for the operator's result at the view. If the
-// loop nest cannot compute the result, the function returns an error, and Builder::cut() may name a
-// value to store in an earlier stage.
+// Contract: each function returns the instruction that computes the operator's result. `view` maps
+// the result's axes to axes of the loop nest (nest_writer.h). If the loop nest cannot compute the
+// result, the function returns an error, and Builder::cut() may name a value to store in an earlier
+// stage.
 //
 // Example: CG_TRY(int x, build_slice(builder, node, 0, view));
 #pragma once

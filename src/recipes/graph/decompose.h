@@ -35,8 +35,8 @@
 //   size: [n, c, h / fh, fh, w / fw, fw]. The plan requires that the blocks cover the image.
 // - cutegen.filled(number, value, axis, ...) is a tensor that contains only the number. Each pair
 //   of a value and an axis among the arguments gives the size of one axis of the result.
-// - cutegen.values(list) is a tensor with the constants of the list. The torch worker adds
-//   cutegen.values to graphs.
+// - cutegen.values(list) is a tensor with the constants of the list. The torch worker, the process
+//   that traces modules, adds cutegen.values to graphs.
 // - cutegen.scatter(x, part, axis, index, along, mode, wraps) is x with the elements of `part` at
 //   the positions along `axis` that `index` contains. `index` has one position for each element of
 //   `part` if `along` is set, and one for each slice of `part` along `axis` if not. The argument

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions that are matrix products: every element of the input belongs to one window.
+// Convolutions that are matrix products: every element of the input belongs to exactly one window.
 //
 // Contract: product_form() returns which product computes a convolution. With `pixels`, the filter
 // has one element, so each image's product is filter [o, c] times image [c, pixels]. With

@@ -2,9 +2,9 @@
 // Text of kernels: fills templates, and writes the instructions of a loop nest (fuse/fused.h) as
 // C++.
 //
-// Contract: fill() replaces every {{name}} in a template of kernels/ by its value. A name that
-// `values` or the template lacks is an internal error. `Code` gives each instruction an identifier
-// and writes statements in evaluation order.
+// Contract: fill() replaces every {{name}} in a template of kernels/ by its value. It is an
+// internal error if `values` or the template lacks a name. `Code` gives each instruction an
+// identifier and writes statements in evaluation order.
 //
 // Example: fill("kernels/elementwise/flat.cu", {{"threads", "256"}, ...})
 #pragma once

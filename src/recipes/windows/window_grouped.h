@@ -5,7 +5,7 @@
 // Contract: grouped_apply() returns whether the kernel supports the stage: an ordinary convolution
 // of an image in float16 or bfloat16, with several groups and a stride of 1. grouped_faster()
 // returns whether the groups are so small that other kernels leave most of a tensor-core step
-// empty. Set the window's `wgmma` before you call a function.
+// empty. Set WindowLeaf::wgmma (fuse/fused.h) before you call a function.
 //
 // Example: if (grouped_apply(fused)) program = grouped_part(task, fused, label);
 #pragma once
