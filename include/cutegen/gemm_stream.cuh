@@ -220,7 +220,7 @@ struct StreamGemm {
   static constexpr bool kAsync = Word::kNatural && VectorA == 8 && cute::is_same_v<TA, Element>;
 
   union alignas(128) Storage {
-    uint4 a[kTiles][TileM * TileK / 8];  // others arrive while the warps multiply one
+    uint4 a[kTiles][TileM * TileK / 8];  // other tiles arrive while the warps multiply one
     float part[kDeep][TileM][kLine];
   };
 
@@ -284,8 +284,8 @@ struct StreamGemm {
     __syncthreads();
   }
 
-  // Calls f(results, m, n) for every V neighbouring results along n; V must divide 8. each() adds
-  // the partial results of the warps that share k in a fixed order.
+  // Calls f(results, m, n) for every V neighbouring results along n; V must divide 8. each() adds,
+  // in a fixed order, the partial results of the warps that share k.
   template <int V, class F>
   CUTE_DEVICE void each(TileIndex tile, F&& f) const {
     constexpr int kRuns = TileN / V;

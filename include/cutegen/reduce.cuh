@@ -265,7 +265,7 @@ CUTEGEN_FN void combine_row(Acc& acc, float* shared) {
     const int theirs = lane % kLanes;
     acc = kLanes == kWarps || theirs < kWarps ? scratch[(warp / kWarps) * kWarps + theirs] : Acc{};
     combine_warp<kLanes>(acc);
-    if constexpr (!Last) __syncthreads();  // after this, threads may write scratch again
+    if constexpr (!Last) __syncthreads();  // after this, threads may write `shared` again
   }
 }
 
@@ -338,7 +338,7 @@ CUTEGEN_FN void combine_columns(Acc (&acc)[V], float* shared) {
       __syncthreads();
 #pragma unroll
       for (int v = 0; v < kAtOnce; ++v) acc[from + v] = scratch[v * Columns + x];
-      __syncthreads();  // after this, threads may write scratch again
+      __syncthreads();  // after this, threads may write `shared` again
     }
   }
 }

@@ -364,7 +364,8 @@ CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V], bo
 }
 
 // Gathers elements. If each of `takes` has one index for the whole vector, load_taken() reads V
-// elements at the offset of these indices, otherwise each element at the offset of its own indices.
+// elements at the offset of these indices. Otherwise, it reads each element at the offset of the
+// element's own indices.
 template <class R, int V, class Engine, class Layout, class... Takes>
 CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V],
                             Takes const&... takes) {

@@ -71,8 +71,8 @@ class Passes {
   bool goes_backwards(int pass) const;
   int depth() const;  // number of passes without the last one, which only writes results
   std::vector<Parts> parts() const;
-  // id() is the kernel's name for a value; input_tensor() and output_tensor() are its names for the
-  // CuTe tensors of an operand and an output.
+  // id() returns the kernel's name for a value. input_tensor() and output_tensor() return the
+  // kernel's names for the CuTe tensors of an operand and of an output.
   const std::string& id(int inst) const { return code_.id(inst); }
   const std::string& input_tensor(size_t operand) const { return inputs_[operand]; }
   const std::string& output_tensor(size_t output) const { return outputs_[output]; }

@@ -52,7 +52,7 @@ enum class ReduceKind { sum, product, max, min, argmax, argmin, total, largest, 
 struct Inst {
   InstKind kind = InstKind::leaf;
   Level level = Level::row;
-  int depth = 0;            // the most reductions in a chain of inputs that ends here
+  int depth = 0;            // most reductions in a chain of inputs that ends here
   std::string name;         // suggested name of the value in a kernel (not unique)
   std::string code;         // C++ text; {0}, {1}, ... stand for `inputs`
   std::vector<int> inputs;  // indices of instructions

@@ -2,10 +2,10 @@
 // Float32 products through pairs of half-precision values (cutegen/gemm_wgmma_pairs.cuh): when a
 // product may use them, what they cost, and the kernels and buffers that they add to a program.
 //
-// Contract: with the parameter `by_halves` 1, a stage has three parts: split_part() with the
-// kernels `range` and `split`, the product of the pairs, and the product of floats. The word
-// control[0] decides which of the products computes the results: it is 0 if the pairs are as
-// accurate as float32.
+// Contract: with the parameter `by_halves` 1, a stage has three parts: split_part(), the product of
+// the pairs, and the product of floats. split_part() has two kernels: `range` finds the largest
+// magnitudes, and `split` writes the pairs. The word control[0] in global memory decides which of
+// the products computes the results: it is 0 if the pairs are as accurate as float32.
 //
 // In the math mode tf32, the program stores and multiplies only the high part of each pair, and
 // does not need `range`. Half precision rounds like tf32, and the tensor cores multiply it twice as

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts results of convolutions: a causal convolution pads both ends and drops the last results.
+// Lets a convolution compute only the results that a later slice keeps: modules often write a
+// causal convolution as a convolution that pads both ends and a slice that drops the last results.
 //
 // Contract: fold_cut_results() removes a slice that keeps the first results of a convolution along
 // a spatial axis. The convolution then pads less at the end of the axis. Conditions: nothing else
