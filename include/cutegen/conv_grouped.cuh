@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor-core steps of a convolution of groups (kernels/windows/grouped.cu).
+// Tensor-core steps of a grouped convolution (kernels/windows/grouped.cu).
 //
 // Contract: a cell is 16 bytes of shared memory with eight 16-bit channels of one position. A step
 // multiplies 16 positions by 8 output channels, for the channels of two cells (multiply_two) or of

@@ -13,12 +13,12 @@
 // class, and each class has its own input box. In a transposed convolution, the results at
 // positions t * stride + f form phase f, and each phase has its own filter taps.
 //
-// The class G describes a convolution: kAlongX; kPlanes, the number of planes of cells in a
-// pipeline stage; kGroup, the number of steps (wgmma instructions) in a stage of weights; tile(i)
-// and axis(i) for the axes 0 to 2. A convolution over one or two axes uses the last axes, and the
-// other axes have size 1. The number kPlanes must be even unless each phase has several filter
-// taps. The function conv_steps() pads the steps (wgmma instructions) of each phase to a multiple
-// of kGroup.
+// The class G describes a convolution. Its members are kAlongX; kPlanes, the number of planes of
+// cells in a pipeline stage; kGroup, the number of steps (wgmma instructions) in a stage of
+// weights; tile(i) and axis(i) for the axes 0 to 2. A convolution over one or two axes uses the
+// last axes, and the other axes have size 1. The number kPlanes must be even unless each phase has
+// several filter taps. The function conv_steps() pads the steps (wgmma instructions) of each phase
+// to a multiple of kGroup.
 //
 // Example: constexpr auto steps = cutegen::conv_steps<G>(); steps.first[phase]
 #pragma once
@@ -33,7 +33,8 @@ struct ConvAxis {
   int kernel, stride, padding, dilation;
   bool transposed;
 
-  // Returns the number of taps after which the remainders of their inputs modulo the stride repeat.
+  // The position of a tap's input has a remainder modulo the stride. Returns the number of taps
+  // after which these remainders repeat.
   CUTE_HOST_DEVICE constexpr int period() const {
     int a = stride, b = dilation;
     while (b != 0) {

@@ -14,8 +14,9 @@
 
 namespace cutegen {
 
-// A channel of the tile if results do not pass through shared memory. `lane` depends on the thread,
-// and offsets of positions include it. `step` is a constant, the same for all threads.
+// Channel lane + step of the tile, for kernels whose results do not pass through shared memory.
+// `lane` depends on the thread, and the offset of a position already includes it. `step` is a
+// constant, the same for all threads.
 struct ConvChannel {
   int lane, step;
   CUTE_DEVICE operator int() const { return lane + step; }
@@ -41,8 +42,8 @@ CUTE_DEVICE T& conv_channel(T* data, int64_t offset, C c, int64_t bytes) {
                                int64_t(conv_step(c)) * unsigned(bytes));
 }
 
-// Computes a value here. Otherwise, the compiler would compute it in the branch that needs it, and
-// ptxas would not turn the branch into a predicate.
+// Makes the compiler compute a value here, and not later in the branch that needs it: ptxas would
+// not turn a branch that contains this work into a predicate.
 template <class T>
 CUTE_DEVICE void conv_pin(T& value) {
   if constexpr (cute::is_pointer_v<T>) {
@@ -74,7 +75,7 @@ CUTE_DEVICE void store_pair_if(bool inside, T& to, T first, T second) {
   if (inside) *address = {first, second};
 }
 
-// The functions that store one result and two neighbouring results.
+// Joins two functions into one object: One stores one result, Two stores two neighbouring results.
 template <class One, class Two>
 struct ConvStores : One, Two {
   using One::operator(), Two::operator();

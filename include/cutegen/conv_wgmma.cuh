@@ -11,10 +11,10 @@
 // floats. Producers read four elements at a time if kAligned is set and neighbours in a row are
 // also neighbours in the patch; otherwise they read single elements.
 //
-// With kProducts = 3, the kernel keeps float32 precision. With kProducts = 3, the kernel splits
-// each float into two tf32 terms, high and low, and adds low * high + high * low + high * high.
-// Because tensor cores truncate sums instead of rounding them, the sums of each stage of weights
-// start from zero, and the CUDA cores add the sums of all stages.
+// With kProducts = 3, the kernel keeps float32 precision: it splits each float into two tf32 terms,
+// high and low, and adds low * high + high * low + high * high. Because tensor cores truncate sums
+// instead of rounding them, the sums of each stage of weights then start from zero, and the CUDA
+// cores add the sums of all stages.
 //
 // G has the members that conv_layout.cuh lists, and the following ones:
 // - Input is the input's type in memory. Element is the type to multiply: float (as tf32), half_t
@@ -589,7 +589,7 @@ struct Conv : ConvShape<G> {
   }
 
   int patch_ = 0, patch_phase_ = 0, weight_ = 0, weight_phase_ = 0;  // positions in the rings
-  int raw_ = 0, started_ = 0;  // next buffer of Storage::raw; unconverted stages
+  int raw_ = 0, started_ = 0;  // next buffer of Storage::raw; number of unconverted stages
   int kept_tile_ = -1;
   bool keeps_weights_ = false, has_weights_ = false;
 };

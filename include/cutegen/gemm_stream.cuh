@@ -174,8 +174,8 @@ struct ScalingOf<Grid<Rows, Depth, T>, Chunk> {
                                                         : Scaling::each;
 };
 
-// Loads V floats from the place in the shared memory of another CTA of the cluster that `own` has in
-// this CTA's.
+// Loads V floats from the shared memory of CTA `cta` of the cluster. `own` is the address of the
+// same place in this CTA's shared memory.
 template <int V>
 CUTE_DEVICE void load_of_cluster(float const* own, int cta, float (&to)[V]) {
   uint32_t from;
@@ -220,7 +220,7 @@ struct StreamGemm {
   static constexpr bool kAsync = Word::kNatural && VectorA == 8 && cute::is_same_v<TA, Element>;
 
   union alignas(128) Storage {
-    uint4 a[kTiles][TileM * TileK / 8];  // others arrive while the warps multiply one
+    uint4 a[kTiles][TileM * TileK / 8];  // other tiles arrive while the warps multiply one
     float part[kDeep][TileM][kLine];
   };
 
@@ -284,8 +284,8 @@ struct StreamGemm {
     __syncthreads();
   }
 
-  // Calls f(results, m, n) for every V neighbouring results along n; V must divide 8. each() adds
-  // the partial results of the warps that share k in a fixed order.
+  // Calls f(results, m, n) for every V neighbouring results along n; V must divide 8. each() adds,
+  // in a fixed order, the partial results of the warps that share k.
   template <int V, class F>
   CUTE_DEVICE void each(TileIndex tile, F&& f) const {
     constexpr int kRuns = TileN / V;
@@ -301,9 +301,9 @@ struct StreamGemm {
     }
   }
 
-  // Calls f() like each(), with the sums of all Ctas CTAs of the cluster, whose tiles are the same.
-  // Each result is passed to f() in one of the CTAs. All threads of the cluster must call
-  // each_of_cluster(), once and last.
+  // Calls f() like each(), with the sums over all Ctas CTAs of the cluster, which compute parts of
+  // the same tile. Only one of the CTAs passes a given result to f(). All threads of the cluster
+  // must call each_of_cluster(), once and last.
   template <int V, int Ctas, class F>
   CUTE_DEVICE void each_of_cluster(TileIndex tile, F&& f) {
     for (int at = threadIdx.x; at < TileM * TileN; at += Threads) {  // adds the parts of the warps
@@ -345,8 +345,8 @@ struct StreamGemm {
   static CUTE_DEVICE int warp_down() { return threadIdx.x / 32 % kDown; }
   static CUTE_DEVICE int warp_deep() { return threadIdx.x / 32 / kDown; }
 
-  // Beyond the last row, the thread loads the last row again, because nothing uses the results.
-  // Beyond the end of k, weights and elements of A are zero.
+  // Beyond the last row, the thread loads the last row again; nothing uses the results. Beyond the
+  // end of k, weights and elements of A are zero.
   template <class B, class Scales, class Zeros>
   static CUTE_DEVICE void load(B const& weights, int row, int rows, int k, int end, Scales const& scales,
                                Zeros const& zeros, Weights& to) {
@@ -386,8 +386,8 @@ struct StreamGemm {
     }
   }
 
-  // Copies a tile of A to shared memory in the order in which multiply() reads it. For each group
-  // of 8 weights of a segment and each 8 rows, 16 bytes for each lane are contiguous.
+  // Copies a tile of A to shared memory in the order in which multiply() reads it. For 8 rows and
+  // one group of 8 weights per segment, each lane has 16 contiguous bytes.
   template <class A>
   static CUTE_DEVICE void put(A const& a, int first_row, int begin, uint4* to) {
     const int rows = cute::size<0>(a), depth = cute::size<1>(a);

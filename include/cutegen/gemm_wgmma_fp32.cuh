@@ -20,10 +20,10 @@
 // and strides are arbitrary. Elements beyond the operands' edges read as zero. TileM and TileN are
 // 64 or 128 (TileN is 96 with three groups), TileK is 32, and a CTA has kThreads threads.
 //
-// If Groups is above 1, the kernel multiplies A by several matrices B. With Groups above 1, a tile
-// has TileN / Groups columns of each product; load() and repair() take an array of tensors B; and
-// each() passes c[group][v], the results of all products at one position. Three groups need TileN
-// 96 and matrices B that are contiguous along k.
+// If Groups is above 1, the kernel multiplies A by several matrices B. A tile then has TileN /
+// Groups columns of each product; load() and repair() take an array of tensors B; and each() passes
+// c[group][v], the results of all products at one position. Three groups need TileN 96 and matrices
+// B that are contiguous along k.
 //
 // Example: Gemm gemm; gemm.begin(storage);
 //          if (gemm.produces()) {
@@ -181,9 +181,9 @@ template <class TA, class TB, int TileM, int TileN, int TileK, int Stages, int V
 struct WgmmaFp32Gemm {
   static_assert(Products == 3 || Products == 1);
   // The tensor cores read one operand from registers, which allows any memory layout, and the other
-  // one from shared memory. Producers split the operand in shared memory, which is fastest if it is
-  // contiguous along k. If only A is contiguous along k, kTurned puts A into shared memory instead
-  // of B. With several groups, B is always in shared memory.
+  // one from shared memory. Producers split the operand that lies in shared memory. Splitting is
+  // fastest if this operand is contiguous along k. If only A is contiguous along k, kTurned puts A
+  // into shared memory instead of B. With several groups, B is always in shared memory.
   static constexpr bool kTurned = DepthA && !DepthB && Groups == 1;
   static constexpr int kRows = kTurned ? TileN : TileM, kColumns = kTurned ? TileM : TileN;
   static constexpr int kConsumers = kRows / 64;  // kConsumers warpgroups multiply

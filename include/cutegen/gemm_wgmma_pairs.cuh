@@ -14,8 +14,8 @@
 // is 128 or 192. With Cluster 2, two CTAs whose tiles are neighbours in m share the tiles of B: one
 // loads the high part for both, the other one the low part.
 //
-// scale() must follow multiply(): it divides the results by the scales of both operands. Otherwise,
-// a WgmmaPairGemm is used like a WgmmaGemm (cutegen/gemm_wgmma.cuh).
+// scale() must follow multiply(): it divides the results by the scales of both operands. Apart from
+// scale(), use a WgmmaPairGemm like a WgmmaGemm (cutegen/gemm_wgmma.cuh).
 //
 // Example: using Gemm = cutegen::WgmmaPairGemm<128, 192, 2, true, false, 1>;
 //          gemm.load(map_a, map_b, batch, batch, tile, 0, tiles_k, storage);   // producer
@@ -112,7 +112,8 @@ struct WgmmaPairGemm : WgmmaGemm<cute::half_t, cute::half_t, cute::half_t, TileM
     }
   }
 
-  // Divides the results by 2^(exponent_a + exponent_b). Each of two factors is a normal float.
+  // Divides the results by 2^(exponent_a + exponent_b). scale() multiplies by two factors, because
+  // each of them is then a normal float.
   CUTE_DEVICE void scale(int exponent_a, int exponent_b) {
     const int all = -(exponent_a + exponent_b), half = all / 2;
     const float one = power_of_two(half), other = power_of_two(all - half);

@@ -16,16 +16,17 @@
 // Why the pairs may be inaccurate: low parts below 2^-14 are subnormal, so that a pair's error is
 // up to 2^-25 in scaled units, which is too much for small values. Small values matter if no large
 // value stands beside them in a sum, or if the other operand is large wherever this one is small.
-// Therefore, the flag is set unless the largest magnitude is zero or at least 4 (2^-13 of the
-// operand's largest one) in each run of 64 elements along the depth and in each run of 16 or 32
-// elements along the rows, except in runs shorter than 8 at an edge. A pair's error is then at most
-// 2^-27 of the largest value of each of its two runs. Infinities, NaN and operands whose largest
-// magnitude is below 2^-112 set the flag, too.
+// Therefore, the kernel checks runs of 64 elements along the depth, and runs of 16 or 32 elements
+// along the rows, except runs shorter than 8 at an edge. It sets the flag if the largest magnitude
+// of a run is below 4 (2^-13 of the operand's largest magnitude), but not zero. A pair's error is
+// then at most 2^-27 of the largest value of each of its two runs. Infinities, NaN and operands
+// whose largest magnitude is below 2^-112 set the flag, too.
 //
 // A product in tf32 needs only high parts, because half precision rounds like tf32. With Parts 1,
 // split_pairs() stores batch b in matrix b, and the scales are 1, so that no kernel has to find the
-// largest magnitudes. The flag is set if a magnitude is above half precision's largest number, or if
-// a run's largest magnitude is below 2^-13, because its rounding error may then be above 2^-12 of it.
+// largest magnitudes. The flag is set if a magnitude is above half precision's largest number, or
+// if a run's largest magnitude is below 2^-13, because rounding errors may then be above 2^-12 of
+// this magnitude.
 //
 // Example: find_largest<4, true>(rows, 0, control);           // kernel 1
 //          SplitScales scales(control);                       // kernel 2
@@ -132,7 +133,7 @@ CUTE_DEVICE void find_largest(Global const& global, int which, uint32_t* control
   if (threadIdx.x == 0 && blockIdx.x == 0 && which == 0) control[0] = 0;
 }
 
-// The exponents that scale both operands.
+// The exponents of the powers of two that scale the two operands.
 struct SplitScales {
   int exponent[2] = {};
   bool fits = true;  // no operand has values that half precision cannot represent
@@ -158,9 +159,9 @@ struct SplitScales {
   }
 };
 
-// Returns whether one of the maxima is below `least`, but not zero. A maximum includes the lanes
-// whose numbers differ only in the bits from First to Last / 2. All threads of a warp must call
-// any_small().
+// Combines each maximum over the lanes whose numbers differ only in the bits from First to Last /
+// 2. Returns whether a combined maximum is below `least`, but not zero. All threads of a warp must
+// call any_small().
 template <int First, int Last, int Size>
 CUTE_DEVICE bool any_small(float (&most)[Size], float least) {
   bool small = false;
@@ -211,7 +212,7 @@ CUTE_DEVICE void split_pairs(Global const& global, int which, SplitScales const&
       write_pack(high, to);
       if constexpr (Parts == 2) write_pack(low, to + matrix);
     }
-    // kLanes neighbouring lanes hold packs of one line. A short run at an edge proves nothing.
+    // kLanes neighbouring lanes hold packs of one line. Short runs at an edge do not set the flag.
     constexpr int kLanes = AlongDepth ? 16 : 8;
     const bool tall = rows - row >= cute::min(rows, kShortRun),
                deep = depths - depth >= cute::min(depths, kShortRun);

@@ -53,7 +53,7 @@ CUTEGEN_FN float clamp(float x, float low, float high) {
 // product. It does not merge minus().
 CUTEGEN_FN float minus(float a, float b) { return __fsub_rn(a, b); }
 CUTEGEN_FN float square(float x) { return x * x; }
-// Returns x to the power of Quarters / 4, by square roots: 1, 3 or 6 quarters.
+// Computes x^(Quarters / 4) with square roots. Quarters must be 1, 3 or 6.
 template <int Quarters>
 CUTEGEN_FN float power_of_quarters(float x) {
   const float root = sqrtf(x), power = Quarters == 6   ? x * root

@@ -22,7 +22,8 @@
 
 namespace cutegen {
 
-// Adds the products of this lane's part of the state, for Gates rows of weights and Rows sequences.
+// Multiplies this lane's part of the states of Rows sequences by Gates rows of weights, and adds
+// the products to `sums`.
 template <int Lanes, class T, int Gates, int Rows>
 CUTE_DEVICE void add_products(float (&sums)[Gates][Rows], T const* weights, int64_t gate_pitch,
                               float const* state, int pitch, int lane) {

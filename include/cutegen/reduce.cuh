@@ -122,7 +122,7 @@ struct ArgMax {
     best = wins ? x : best;
     at = wins ? i : at;
   }
-  // Adds V neighbours from index `first` on. All indices before must be smaller.
+  // Adds V neighbours from index `first` on. All indices in earlier calls must be smaller.
   template <int V>
   CUTEGEN_FN void add(float const (&x)[V], unsigned first) {
     float most = x[0];
@@ -265,7 +265,7 @@ CUTEGEN_FN void combine_row(Acc& acc, float* shared) {
     const int theirs = lane % kLanes;
     acc = kLanes == kWarps || theirs < kWarps ? scratch[(warp / kWarps) * kWarps + theirs] : Acc{};
     combine_warp<kLanes>(acc);
-    if constexpr (!Last) __syncthreads();  // after this, threads may write scratch again
+    if constexpr (!Last) __syncthreads();  // after this, threads may write `shared` again
   }
 }
 
@@ -338,7 +338,7 @@ CUTEGEN_FN void combine_columns(Acc (&acc)[V], float* shared) {
       __syncthreads();
 #pragma unroll
       for (int v = 0; v < kAtOnce; ++v) acc[from + v] = scratch[v * Columns + x];
-      __syncthreads();  // after this, threads may write scratch again
+      __syncthreads();  // after this, threads may write `shared` again
     }
   }
 }

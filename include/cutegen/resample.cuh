@@ -121,9 +121,10 @@ struct CubicAxis {
   }
 };
 
-// Neighbours has the places and weights of N neighbouring results, from position `p` on, which must
-// be a multiple of N. slot(i, k) is the number of element k of result i: at(slot(i, k)) is its place
-// in the input, and weight(i, k) its weight. Results that share elements may share slots.
+// Neighbours (below) has the places and weights of the elements that N neighbouring results need.
+// The first result's position `p` must be a multiple of N. Element k of result i has the place
+// at(slot(i, k)) in the input, and the weight weight(i, k). Results that share elements may share
+// slots.
 template <class Axis, int N>
 struct EachAlone {
   static constexpr int kSlots = N * Axis::count();
@@ -145,13 +146,14 @@ struct EachAlone {
   CUTE_DEVICE float weight(int i, int k) const { return weights[i][k]; }
 };
 
-// N results of a linear interpolation that advances by whole elements in N results. The distances
-// of their elements and their weights are the same everywhere. Before the first element and behind
-// the last one, both elements of a result are the same, so that their weights do not matter.
+// N neighbouring results of a linear interpolation, if N results advance by a whole number of input
+// elements. The weights, and the distances between the elements, are then the same for every p.
+// Before the first element and behind the last one, both elements of a result are the same, so that
+// their weights do not matter.
 template <class Scale, int N>
 struct SharedLines {
-  // In units of 1/512 of an element, so that the compiler computes all of them early. Result i lies
-  // between elements slot(i, 0) - 1 and slot(i, 1) - 1, counted from the first result's place.
+  // units(i) is the distance from element `start` to the place of result i, in units of 1/512 of an
+  // element. It is an integer, so that the compiler can compute all slots and weights.
   static constexpr int kStep = int(Scale::value * N), kUnits = int(Scale::value * 256);
   CUTE_DEVICE static constexpr int units(int i) { return kUnits * (2 * i + 1) + 256; }
   static constexpr int kSlots = (kUnits * (2 * N - 1) + 256) / 512 + 2;
@@ -171,7 +173,8 @@ template <class Axis, int N>
 struct NeighboursOf {
   using type = EachAlone<Axis, N>;
 };
-// At scales up to 1/2, an axis never keeps its size, which would be a copy.
+// SharedLines does not cover results of the input's size, which LinearAxis copies. At scales up to
+// 1/2, the sizes always differ.
 template <class Scale>
 inline constexpr bool kFine = Scale::value > 0 && Scale::value <= 0.5 &&
                               Scale::value * 256 == int(Scale::value * 256);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads vectors of a row that may lie outside the tensor.
+// Reads vectors of a row; a vector may lie outside the tensor.
 //
 // Contract: load_pack_if() returns V neighbouring elements, or zeros if `inside` is false. The
 // address must be a multiple of the vector's size, which has at most 16 bytes. Unlike a load in a

@@ -223,9 +223,10 @@ CUTE_DEVICE auto coordinates(int at, Shape const& shape, Inverses... inverses) {
   return coordinates_from<0>(unsigned(at), shape, inverses...);
 }
 
-// The order of vectors in tiles of 256: Inner vectors along the innermost axis times 256 / Inner
-// along the axis Axis. Tiles at an edge are as large as others, so tile_coordinates() may lie
-// outside the shape. Pass the inverses of the numbers of tiles.
+// tile_coordinates() orders vectors in tiles of 256: a tile has Inner vectors along the innermost
+// axis, and 256 / Inner along the axis Axis. Tiles at an edge are as large as others, so
+// tile_coordinates() may return coordinates outside the shape. Pass the inverses of the numbers of
+// tiles.
 template <int Axis, int Inner, class Shape>
 CUTE_DEVICE auto tiles_of(Shape const& shape) {
   auto tiles = shape;
@@ -283,8 +284,9 @@ CUTE_DEVICE int64_t place(int64_t index, int64_t size, int64_t stride) {
   if (uint64_t(index) >= uint64_t(size)) __trap();
   return index * stride;
 }
-// If Wraps is 6, a Take is the offset between two elements of an axis with at most 2^31 elements:
-// `first` elements, or none if that leads outside the axis.
+// A Take computes the offset of the element that an index selects. If Wraps is 6, the offset is
+// relative to the element at the index itself: `first` elements or, if that leads outside the axis,
+// 0. The axis must then have at most 2^31 elements.
 template <int Wraps, class Indices>
 struct Take {
   // `indices` has one index per element of a vector or, with stride Int<0>, one for all elements.
@@ -319,9 +321,9 @@ CUTE_DEVICE Take<Wraps, Indices> take(Indices const& indices, int64_t size, int6
   return {indices, size, stride, first, step};
 }
 
-// Computes one offset for all V elements of a vector (if N is 1), or one for each element, and sums
-// over the indices of all `takes`. Returns true if an index is outside its axis; the caller must
-// then stop the kernel before it reads.
+// Computes one offset for all V elements of a vector (if N is 1), or one for each element. Each
+// offset is the sum of the offsets of all `takes`. Returns true if an index is outside its axis;
+// the caller must then stop the kernel before it reads.
 template <int N, class... Takes>
 CUTE_DEVICE bool find_places(int64_t (&at)[N], Takes const&... takes) {
   bool outside = false;
@@ -362,7 +364,8 @@ CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V], bo
 }
 
 // Gathers elements. If each of `takes` has one index for the whole vector, load_taken() reads V
-// elements at the offset of these indices, otherwise each element at the offset of its own indices.
+// elements at the offset of these indices. Otherwise, it reads each element at the offset of the
+// element's own indices.
 template <class R, int V, class Engine, class Layout, class... Takes>
 CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V],
                             Takes const&... takes) {

@@ -43,7 +43,7 @@ class Editor {
   // Returns whether the axis has size 1 at every shape of the task.
   bool is_one(const std::string& name, size_t axis) const;
 
-  // Adds a float32 node to the nodes that replace() will insert, and returns its value.
+  // Adds a float32 node to the nodes that replace() will insert, and returns the name of its value.
   std::string add(const std::string& word, const std::string& op, std::vector<Json> args,
                   Shape shape);
   // Does what add() does; `sizes` lists the arguments that are sizes of the task's tensors.
@@ -58,7 +58,7 @@ class Editor {
   // Adds a condition on the task's sizes, as a plan expression. Programs of the changed graph are
   // correct only if the condition holds.
   void require(const std::string& expression);
-  // Adds the condition that the tensor's axis has the size that the task file gives it.
+  // Adds the condition that the tensor's axis has its size in the task file.
   void require_size(const std::string& tensor, size_t axis);
   const std::vector<std::string>& requirements() const { return requirements_; }
 

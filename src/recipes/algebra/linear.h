@@ -6,8 +6,8 @@
 // name of the result, in which these axes have size 1. It returns nullopt if the value is not a
 // linear function of a product's or convolution's result, or if a node outside this computation
 // reads an intermediate value. Constant factors must lie between 2^-16 and 2^16. The new nodes
-// multiply the summed operand by the constant factors, so that no intermediate value is larger than
-// in the original graph.
+// multiply the summed operand (sum(w, 1) in the example) by the constant factors, so that no
+// intermediate value is larger than in the original graph.
 //
 // Example: sum(x @ w / 2 + b, 1) -> x . (sum(w, 1) / 2) + sum(b)
 #pragma once
@@ -21,8 +21,8 @@
 
 namespace cutegen::recipes {
 
-// A factor of all results: a number, or a tensor with one element. If `divides` is set, `by` is a
-// divisor.
+// A factor of all results. `by` is a number, or a tensor with one element. If `divides` is set,
+// `by` is a divisor.
 struct Factor1 {
   Json by;
   bool divides = false;

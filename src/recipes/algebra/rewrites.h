@@ -6,8 +6,9 @@
 // has the same outputs in exact arithmetic. `applied` has one entry for each rule that changed the
 // graph. Each rule has a numerical condition, which ensures that the float32 program of the new
 // graph is as accurate as a program of the original graph, and that infinite or undefined results
-// stay infinite or undefined. If prepare() refuses the graph, rewrite() does not change it.
-// find_rewrites() also lists the rules that would apply but that `chosen` lacks.
+// stay infinite or undefined. If prepare() (fuse/fused.h) returns an error for the graph, rewrite()
+// does not change the graph. find_rewrites() also lists the rules that would apply but that
+// `chosen` lacks.
 //
 // Example:
 //   CG_TRY(auto chosen, parse_rewrites("sum-of-product", "--rewrites"));
@@ -47,7 +48,8 @@ std::string meaning_of(RewriteRule rule);
 struct Rewritten {
   Task task;
   std::vector<Rewrite> applied;
-  // Plan expressions; a program of `task` is correct only at sizes at which all of them are true.
+  // Conditions on sizes, as expressions of the launch plan. A program of `task` is correct only if
+  // all of them hold.
   std::vector<std::string> requirements;
 };
 

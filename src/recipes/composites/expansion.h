@@ -72,8 +72,9 @@ class Expansion {
     if (!of) return std::nullopt;
     return axis(index, of->shape.size());
   }
-  // Returns argument `index` as a list of `count` integers, which repeats a single integer. Returns
-  // an empty list if the argument is neither an integer nor a list of integers.
+  // Returns argument `index` as a list of `count` integers. If the argument is a single integer,
+  // the list repeats it. Returns an empty list if the argument is neither an integer nor a list of
+  // integers.
   std::vector<int64_t> numbers(size_t index, size_t count) const;
   bool is_read(size_t output) const;
 
@@ -86,8 +87,8 @@ class Expansion {
 
 using Rule = bool (*)(Expansion&);
 
-// Each function NAME_rule() returns the Rule of its own .cpp file for the operator with the name
-// `base`, or null if the file has no Rule for this operator.
+// Each function NAME_rule() has its own .cpp file. It returns the file's Rule for the operator with
+// the name `base`, or null if the file has no Rule for this operator.
 Rule loss_rule(const std::string& base);
 Rule product_rule(const std::string& base);
 Rule move_rule(const std::string& base);

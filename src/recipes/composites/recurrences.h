@@ -3,20 +3,20 @@
 // step. Before the sequential part, a matrix product over all steps computes the contribution of
 // the inputs.
 //
-// Contract: the Rule (expansion.h) for aten.lstm.input, aten.gru.input, aten.rnn_tanh.input and
-// aten.rnn_relu.input writes, for each layer, one product of all inputs per direction, and one node
-// cutegen.recurrence(sides, first, first_cell, kind, batch_first, cell). `sides` has one entry per
-// direction of the layer: [inputs, weight, bias or null]. The second direction of a bidirectional
-// layer processes the steps from last to first. `first` and `first_cell` are the initial states of
-// all layers and directions, or null. `cell` is the index of the layer's first direction in `first`
-// and `first_cell`.
+// Contract: the Rule (expansion.h) covers aten.lstm.input, aten.gru.input, aten.rnn_tanh.input and
+// aten.rnn_relu.input. For each layer, it writes one product of all inputs per direction, and one
+// node cutegen.recurrence(sides, first, first_cell, kind, batch_first, cell). `sides` has one entry
+// per direction of the layer: [inputs, weight, bias or null]. The second direction of a
+// bidirectional layer processes the steps from last to first. `first` and `first_cell` are the
+// initial states of all layers and directions, or null. `cell` is the index of the layer's first
+// direction in `first` and `first_cell`.
 //
 // A cutegen.recurrence has these results: the states of all steps, the last states [directions,
 // batch, states] and, for an LSTM, the last cell states. The axes of the states of all steps have
 // the same order as the axes of the inputs, and the last axis concatenates the directions. The
-// tensors `inputs` are float32. All tensors of the node but `inputs` have the layer's dtype:
-// float32, float16 or bfloat16. The Rule does not apply if dropout is active, if an LSTM has
-// projections, or if a layer has more than kMostStates states.
+// tensors `inputs` are float32. All other tensors of the node have the layer's dtype: float32,
+// float16 or bfloat16. The Rule does not apply if dropout is active, if an LSTM has projections, or
+// if a layer has more than kMostStates states.
 //
 // Example: find_recurrence(node)->gates() == 4 for an LSTM
 #pragma once

@@ -5,9 +5,9 @@
 // Contract: the recipe applies to a loop nest (fuse/fused.h) without reductions. It uses a flat
 // kernel (one-dimensional indices) if every operand has the layout of the output or is one element,
 // and a strided kernel if some operand is broadcast, transposed or sliced. Its parameters are
-// threads, vector, items, for flat kernels waves, and for some strided kernels shared or tiled. If
-// waves is 0, the grid has one CTA for each tile; otherwise, the kernel is a grid-stride loop with
-// `waves` CTAs per SM.
+// `threads`, `vector` and `items`. Flat kernels also have `waves`, and some strided kernels have
+// `shared` or `tiled`. If `waves` is 0, the grid has one CTA for each tile; otherwise, the kernel
+// is a grid-stride loop with `waves` CTAs per SM.
 //
 // Example: elementwise_part(task, fused, {{"threads", 256}, {"vector", 4}, {"items", 2}}, label)
 #pragma once

@@ -3,8 +3,8 @@
 //
 // Contract: after read_before_writing(), every stage reads the old values of mutated tensors. A
 // loop nest may read and write the same element of a tensor, because one thread reads the element
-// and then writes it. If another stage would read a new value, the new values go to scratch memory,
-// and a last stage copies them to the tensor.
+// and then writes it. If another stage would read an element after its change, the new values go to
+// scratch memory first, and a last stage copies them to the tensor.
 //
 // Example: CG_TRY(stages, read_before_writing(task, std::move(stages)));
 #pragma once

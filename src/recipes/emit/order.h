@@ -3,9 +3,9 @@
 // operators on the elements before they are sorted.
 //
 // Contract: the loop nest (fuse/fused.h) has a `choice` (a topk, sort or argsort), and only its
-// innermost axis is reduced. For a topk with few results, the threads that share a row select them
-// without sorting the row. Otherwise, a CTA sorts the row in shared memory. If the row does not fit
-// there, CTAs sort tiles of it and merge these tiles.
+// innermost axis is reduced. For a topk with few results, the threads that share a row select the
+// results without sorting the row. Otherwise, a CTA sorts the row in shared memory. If the row does
+// not fit there, CTAs sort tiles of it and merge these tiles.
 //
 // Example: order_part(task, fused, order_safe(fused), label)
 #pragma once

@@ -4,7 +4,7 @@
 // Contract: a reduction has depth d if it depends on a chain of d - 1 other reductions. Reductions
 // of the same depth share a pass. If `online` is set, one pass computes two reductions although one
 // of them depends on the other (Joint). A last pass computes the results that vary along the
-// reduced axis; the first thread of each row writes the others.
+// reduced axis; the first thread of each row writes the results that do not vary.
 //
 // text() returns one kernel with all passes. If `split` is set, several CTAs share a row, and each
 // pass is a kernel of its own: partial(d) returns the kernel of pass d, in which each CTA writes
@@ -45,7 +45,8 @@ struct PassOptions {
 
 // Two reductions of x that one pass can compute although `second` depends on `first` (indices of
 // instructions): max(x) and sum(exp(x - max)) or, if `moments` is set, sum(x) and sum((x -
-// mean)^2). If `finite_shift` is set, the exponentials are of x - 0 when the maximum is infinite.
+// mean)^2). If `finite_shift` is set and the maximum is infinite, the second reduction is
+// sum(exp(x)).
 struct Joint {
   int first = -1, second = -1;
   bool moments = false, finite_shift = false;
@@ -70,19 +71,20 @@ class Passes {
   bool goes_backwards(int pass) const;
   int depth() const;  // number of passes without the last one, which only writes results
   std::vector<Parts> parts() const;
-  // id() is the kernel's name for a value; input_tensor() and output_tensor() are its names for the
-  // CuTe tensors of an operand and an output.
+  // id() returns the kernel's name for a value. input_tensor() and output_tensor() return the
+  // kernel's names for the CuTe tensors of an operand and of an output.
   const std::string& id(int inst) const { return code_.id(inst); }
   const std::string& input_tensor(size_t operand) const { return inputs_[operand]; }
   const std::string& output_tensor(size_t output) const { return outputs_[output]; }
   // Returns the name of the shared-memory array that holds an operand.
   const std::string& slots(size_t operand) const { return slots_[operand]; }
-  // Sets the text with which a column kernel loads the row value `leaf` through an index tensor.
+  // Sets the text with which a column kernel loads `leaf`, a value that does not vary along the
+  // reduced axis, through an index tensor.
   void load_by(int leaf, std::string text) { row_loads_[leaf] = std::move(text); }
   // Sets the text with which each pass loads an operand that the kernel does not keep in registers.
   void load_late(size_t operand, std::string text) { late_loads_[operand] = std::move(text); }
-  // Returns the name of the array that keeps values in place of a packed operand; empty if none
-  // does.
+  // Returns the name of the array that keeps computed values in place of a packed operand, or "" if
+  // there is no such array.
   std::string packed_values(size_t operand) const {
     const auto found = packed_values_.find(operand);
     return found == packed_values_.end() ? "" : found->second;
@@ -145,9 +147,9 @@ class Passes {
   std::vector<std::string> inputs_, outputs_, registers_, slots_;
   KeptValues values_;
   std::string shift_, exact_count_;  // kernel's variables, if the Joint is `moments`
-  // The maps below give the kernel's variables for a reduction: accumulators_ its accumulator in
-  // registers, kept_ its accumulators in scratch memory, vectors_ the vector that one add() takes,
-  // few_ the sum of a few elements.
+  // accumulators_, kept_, vectors_ and few_ map a reduction to variables of the kernel: its
+  // accumulator in registers, its accumulators in scratch memory, the vector that one add() takes,
+  // and the sum of a few elements.
   std::map<size_t, std::string> late_loads_, packed_values_;
   std::map<int, std::string> row_loads_, accumulators_, kept_, vectors_, few_;
 };

@@ -5,7 +5,8 @@
 // Contract: match_recipe() returns the recipe that applies, with its parameters and their legal
 // values. If no recipe applies, `why` gives the reason. instantiate() returns the program for one
 // choice of parameter values. `safe` has the values with which a search starts. A program works for
-// all sizes of the task, because its sizes are symbols of the plan.
+// all sizes of the task, because it takes sizes from symbols (named expressions) of the launch
+// plan.
 //
 // Example:
 //   auto m = match_recipe(task, "sm_90a"); if (m.recipe) auto p = instantiate(task, m, m.safe);

@@ -3,9 +3,9 @@
 // tensors and contains the passes of passes.h. Only the reduction recipe includes this header.
 //
 // Contract: source() returns the whole file. launches() lists the kernels of the file in order,
-// each with its own arguments. Strides that are not static are kernel arguments, whose values plan
-// expressions give. A resident kernel is a kernel that keeps rows in shared memory between passes
-// (`cached` 2).
+// each with its own arguments. Strides that are not static are kernel arguments; expressions of the
+// launch plan give their values. A resident kernel is a kernel that keeps rows in shared memory
+// between passes (`cached` 2).
 //
 // Example: ReductionKernel k(task, fused, params, label); k.source();
 #pragma once
@@ -28,7 +28,7 @@ bool in_registers(const Fused& fused, const Nest& nest, const Operand& operand);
 // Returns whether a kernel can hold the operand in registers without converting its elements.
 bool packed(const Fused& fused, const Nest& nest, const Operand& operand);
 // Returns whether the kernel's loads leave the conversion of the operand to the passes. Conversions
-// between the loads would delay later loads.
+// between the loads would delay the loads that follow.
 bool loads_packed(const Fused& fused, const Nest& nest, const Operand& operand, const Json& params);
 // Returns whether later passes need values that the first pass computes from the elements alone.
 bool computes_before_reducing(const Fused& fused);
@@ -41,9 +41,9 @@ int64_t resident_bytes(const Fused& fused, const Nest& nest, const Json& params)
 int64_t steps_of_thread(const Nest& nest, const Json& params);
 int64_t elements_of_thread(const Nest& nest, const Json& params);
 
-// Returns whether the number of threads that share a row follows the row's length, because the
-// evaluator times rows of several lengths and registers keep each row. The parameter `width` is
-// then the number at the official shape.
+// Returns whether the number of threads that share a row depends on the row's length. It does so if
+// the evaluator times rows of several lengths and the kernel keeps each row in registers. The
+// parameter `width` is then the number at the official shape.
 bool width_follows(const Fused& fused, const Nest& nest, const Json& params);
 // Returns the number of threads that share a row of `length` elements. Each thread keeps as many
 // elements as at the official shape.

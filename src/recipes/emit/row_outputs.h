@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets a pointwise kernel also write results without the kernel's innermost axis, if the kernel
-// reads all their operands anyway.
+// Lets a pointwise kernel also write results that lack the kernel's innermost axis, if the kernel
+// reads all operands of these results anyway.
 //
 // Contract: join_row_outputs() moves the outputs of a pointwise stage into another pointwise stage
-// with the same axes and one more innermost axis, and removes the first stage. The sizes of the
-// common axes must agree at every shape of the task. The elementwise recipe then stores such an
-// output once for each row.
+// that has the same axes plus an innermost one, and removes the first stage. The sizes of the
+// common axes must agree at every shape of the task. The elementwise recipe then stores the moved
+// outputs once for each row.
 //
 // Example: out[r, c] = x[r, c] * exp(s[r]), scale[r] = exp(s[r])  // one kernel instead of two
 #pragma once

@@ -5,7 +5,7 @@
 // Contract: the recipe applies to a loop nest (fuse/fused.h) with scans. The kernel reads and
 // writes each element once. If the scanned axis is innermost, a CTA or a warp processes a row tile
 // by tile (cutegen/scan.cuh). Otherwise, a CTA processes neighbouring columns, and several threads
-// share each of them. If the parameter `parts` is above 1, several CTAs share a row. A first kernel
+// share each column. If the parameter `parts` is above 1, several CTAs share a row. A first kernel
 // then computes the total of each CTA's part, so the program reads the elements twice.
 //
 // Example: scan_part(task, fused, scan_safe(fused), label)

@@ -5,9 +5,9 @@
 // Contract: text() returns the loop. The kernel around it must declare `along`, `across`, `steps`,
 // `first`, `last`, `read`, `live`, and either `row` and `lane` or `column` and `team`. If text()'s
 // argument `last` is false, the loop only computes the totals of a CTA's part of the row. inputs()
-// and outputs() return the names of the operands' tensors. In a column kernel, some values do not
-// vary along the scanned axis; the caller must pass the text that loads each of them to load_by()
-// before it calls text().
+// and outputs() return the names of the operands' tensors. Before the caller calls text() for a
+// column kernel, it must call load_by() for each value that does not vary along the scanned axis,
+// with the text that loads the value.
 //
 // Example: ScanBody b(fused, params, nest, code); b.text(true);
 #pragma once

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile order: the order in which threads of an elementwise kernel take vectors, if an operand is
-// contiguous along another loop than the outputs (a transposition).
+// Tile order: the order in which threads of an elementwise kernel take vectors, if the outputs are
+// contiguous along the innermost loop, but an operand along another loop (a transposition).
 //
-// Contract: turned_loop() returns that loop, or -1 if neighbouring vectors along the innermost loop
-// are good enough. A tile has kTileVectors vectors: 32 elements along the innermost loop, and the
-// rest along the turned loop. A CTA then uses most bytes of each sector that it reads or writes.
-// tile_order_text() declares place(), inside() and `vectors` in the kernel. tile_extents() returns
-// the numbers of tiles along the loops as plan expressions, outermost loop first.
+// Contract: turned_loop() returns the loop along which the operand is contiguous (the turned loop),
+// or -1 if neighbouring vectors along the innermost loop are good enough. A tile has kTileVectors
+// vectors. It covers 32 elements along the innermost loop, and as many iterations of the turned
+// loop as the remaining vectors fill. A CTA then uses most bytes of each sector that it reads or
+// writes. tile_order_text() declares place(), inside() and `vectors` in the kernel. tile_extents()
+// returns the numbers of tiles along the loops as plan expressions, outermost loop first.
 //
 // Example: out[b, i, j] = x[b, j, i] -> the loop of i is turned
 #pragma once
@@ -21,7 +22,8 @@ namespace cutegen::recipes {
 constexpr int64_t kTileVectors = 256;
 
 int turned_loop(const Fused& fused, const Nest& nest);
-// `inverses` are the names of the kernel's arguments, and `sizes` the names of the plan's symbols.
+// `inverses` names the kernel's arguments with which place() divides by multiplication. `sizes`
+// names the plan's symbols for the sizes of the loops.
 std::string tile_order_text(const Nest& nest, int turned, const std::vector<std::string>& inverses);
 std::vector<std::string> tile_extents(const std::vector<std::string>& sizes, int turned,
                                       const std::string& width);

@@ -4,10 +4,11 @@
 //
 // Contract: value() returns the instruction that computes a value at one position of the loop nest.
 // For each axis of the value, a `View` gives the corresponding axis of the loop nest, or -1 if the
-// value does not vary along the axis. For a reshaped value, it also has the shape of the whole
-// contiguous value. Two calls with the same name and View return the same instruction. If one loop
-// nest cannot compute the value, value() returns an error. cut() then names the intermediate value
-// that an earlier stage of the program would have to store, or is empty if that would not help.
+// value does not vary along the axis. For a reshaped value, the View also has the shape of the
+// whole contiguous value. Two calls with the same name and View return the same instruction. If one
+// loop nest cannot compute the value, value() returns an error. cut() then names the intermediate
+// value that an earlier stage of the program would have to store, or is empty if that would not
+// help.
 //
 // Example: builder.value("relu", {{0, 1}, {}})
 #pragma once
@@ -28,7 +29,7 @@ class Builder {
   Builder(const Builder&) = delete;
 
   Result<int> value(const std::string& name, const View& view);
-  // Makes the output write to the elements of a mutated tensor that `write` replaces.
+  // Makes `output` write the elements that `write` replaces in a mutated tensor.
   Result<void> aim(Operand& output, const Write& write);
 
   Fused& fused() { return nest_.fused(); }

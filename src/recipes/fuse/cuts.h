@@ -4,10 +4,10 @@
 //
 // Contract: find_cut() returns the name of a value that an earlier stage should store in scratch
 // memory, or "" if that would not help. Two reductions are alike if they have the same input shape
-// and axes. The region's last reduction and all reductions like it remain in the region. If one of
-// them depends on a reduction that does not remain, the value is its input, or a much smaller value
-// from which pointwise operators compute this input. If they depend only on each other, the value
-// is the result of a reduction that does not remain.
+// and axes. The region's last reduction and all reductions like it remain in the region. If a
+// remaining reduction depends on one that does not remain, find_cut() chooses the remaining
+// reduction's input, or a much smaller value from which pointwise operators compute this input.
+// Otherwise, it chooses the result of a reduction that does not remain.
 //
 // Example: mean(norm(a - b, axis 1) + m) -> keep the value that mean reads, one number per row
 #pragma once

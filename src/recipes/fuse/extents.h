@@ -19,8 +19,8 @@ Result<void> find_extents(Fused& fused);
 std::vector<std::string> fixed_sizes(const Fused& fused);
 // Adds a condition to the plan's requirements, unless the plan already has this requirement.
 void demand(Fused& fused, const std::string& text);
-// Requires that an operand's axis has the size that the task file gives it. Slices with constant
-// bounds need this requirement: half of the axis at one size is another fraction at other sizes.
+// Requires that an operand's axis has its size in the task file. Slices with constant bounds need
+// this requirement: a slice that is half of the axis at one size is not half of it at other sizes.
 void demand_size(Fused& fused, const Operand& operand, size_t axis);
 // Requires that the operand's axis has at least one element, because the kernel reads the nearest
 // element for an index outside the axis.
@@ -28,8 +28,8 @@ void demand_elements(Fused& fused, const Operand& operand, size_t axis);
 // Requires that the operand's axis divides into equal parts, because chunk() returns unequal parts
 // at other sizes.
 void demand_parts(Fused& fused, const Operand& operand, size_t axis);
-// Requires that all tensors of the loop nest have the same sizes. Only scatters need this
-// requirement, because PyTorch accepts a scatter whose index is smaller than its source.
+// Requires that all tensors have the same size along an axis of the loop nest. Only scatters need
+// this requirement, because PyTorch accepts a scatter whose index is smaller than its source.
 void demand_equal_sizes(Fused& fused);
 // Returns the sizes of an output's axes, or an error if a reshape makes one of these sizes unknown.
 Result<std::vector<std::string>> extents_of(const Fused& fused, const FusedOutput& output);

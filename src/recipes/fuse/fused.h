@@ -52,7 +52,7 @@ enum class ReduceKind { sum, product, max, min, argmax, argmin, total, largest, 
 struct Inst {
   InstKind kind = InstKind::leaf;
   Level level = Level::row;
-  int depth = 0;            // the most reductions in a chain of inputs that ends here
+  int depth = 0;            // most reductions in a chain of inputs that ends here
   std::string name;         // suggested name of the value in a kernel (not unique)
   std::string code;         // C++ text; {0}, {1}, ... stand for `inputs`
   std::vector<int> inputs;  // indices of instructions
@@ -66,7 +66,7 @@ struct Axis {
   int64_t size = 0;  // at the official shape
   bool reduced = false;
   std::string extent;      // plan expression: "dim(x,1)"
-  std::string shown = {};  // size in a node's list of sizes, or ""
+  std::string shown = {};  // size that an operator's arguments give, or ""
 };
 
 // Where a slice of a tensor begins along an axis, or how an index tensor selects elements along the
@@ -76,18 +76,18 @@ struct Start {
   int64_t multiple = 0;    // if above 0: `at` divided by the slice's length
   int64_t from_end = 0;    // if above 0: elements from the slice's start to the axis' end
   bool to_end = false;     // the slice reaches to the end of the axis
-  bool by_number = false;  // `at` is a number in the module, whatever the sizes
+  bool by_number = false;  // `at` is a constant of the module
   bool open_end = false;   // the slice's end depends on sizes in a way that is not known
   int64_t step = 1;        // distance of the slice's elements, in elements of the tensor
   int index = -1;          // the operand that is the axis' index tensor, or -1
   bool wraps = false;      // a negative index counts from the end
   bool modulo = false;     // every index counts modulo the size of the axis
   bool nearest = false;    // an index outside the axis selects the nearest element
-  // The operand keeps its axis, and the shift moves its elements along it. An index outside the
-  // axis selects the element without the shift.
+  // The operand keeps its axis: index i selects element i + shift or, if that is outside the axis,
+  // element i.
   bool moves = false;
   bool reflects = false;   // an index outside the axis selects its mirror image
-  bool cyclic = false;     // indices, below twice the size, count modulo the size
+  bool cyclic = false;     // an index (below twice the size) counts modulo the size
   bool reversed = false;   // index i selects element shift - i instead of shift + i
   std::string shift = {};  // plan expression; "": 0; "@": the index tensor's length
   std::string from = {};   // `at` as a plan expression, if it depends on sizes
@@ -103,7 +103,7 @@ struct Start {
   }
 };
 
-// For axes of a scratch value: the axes that a reshape merged into each of them.
+// Maps an axis of a scratch value to the axes that a reshape merged into it.
 using MergedAxes = std::map<size_t, std::vector<Axis>>;
 
 // A tensor that the loop nest reads or writes. `axes` maps the axes of the tensor to axes of the
@@ -117,10 +117,10 @@ struct Operand {
   Shape original;         // shape of the whole tensor, not reshaped
   bool kept = false;      // a value in scratch memory, with the sizes `extents`
   std::vector<std::string> extents;
-  MergedAxes parts;                // axes merged in a scratch value's axes
+  MergedAxes parts;                // axes that a reshape merged into a scratch value's axes
   std::vector<Start> starts = {};  // by axis; empty: the whole tensor
-  // The operand is not a tensor: its elements are the sum of position * step over the axes. An
-  // empty `steps` means one axis with step 1.
+  // The operand is not a tensor: each element is the sum of position * step over the axes. An empty
+  // `steps` means one axis with step 1.
   bool counts = false;
   bool fixed_count = false;  // the module fixes the length: torch.arange(20)
   std::vector<int64_t> steps = {};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// NestSizes: the sizes of a graph's values as plan expressions, and kernel parameters with them.
+// NestSizes: the sizes of a graph's values as expressions of the launch plan, and kernel parameters
+// that receive these sizes.
 //
-// Contract: if a size is not known as an expression, extent_of() returns nothing, and the functions
+// Contract: if a size is not known as an expression, extent_of() returns nullopt, and the functions
 // that return a Result call NestWriter::cut_before() with the value that has the size.
 //
 // Example: auto rows = sizes.extent_of("x", 0);  // "dim(x,0)"
@@ -21,13 +22,14 @@ class NestSizes {
 
   // The size of an axis of a tensor of the task or of a value in scratch, as a plan expression.
   std::optional<std::string> extent_of(const std::string& name, size_t axis) const;
-  // The size of an axis of cutegen.shift's result: of its input, with what a padding or a
-  // repetition adds.
+  // The size of an axis of the result of cutegen.shift (graph/decompose.h): the size of the input's
+  // axis plus the elements that a padding or a repetition adds.
   std::optional<std::string> shifted_extent(const Node& node, size_t axis) const;
-  // The expression with the sizes of a value's axes in place of "@0", "@1", ...
+  // Replaces "@0", "@1", ... in the expression by the sizes of the value's axes.
   Result<std::string> with_sizes(const std::string& value, std::string expression);
 
-  // Adds a kernel parameter for a size such as "0 fc.weight" or "-1 x", which the plan computes.
+  // Adds a kernel parameter for a size that the plan computes: "0 fc.weight" is the size of axis 0,
+  // "-1 x" the number of elements.
   Result<int> size(const std::string& text);
   Result<int> size_of(const SizeArgument& size);
   // Adds a kernel parameter for an expression in which "@" is the size of an axis of the nest.

@@ -42,7 +42,7 @@ class NestWriter {
   int position();  // index of an element along the reduced axes
   // Adds a leaf whose value is the position along the nest's axis `axis`.
   int places(int axis, const std::string& extent = "");
-  // Adds a leaf with the value sum of position * step over the (axis, step) pairs in `terms`.
+  // Adds a leaf whose value is the sum of position * step over the (axis, step) pairs in `terms`.
   int line(const std::vector<std::pair<int, int64_t>>& terms);
 
   // The value that an earlier stage must store, or empty. The first call of cut_before() or
@@ -52,7 +52,7 @@ class NestWriter {
   void cut_before(const std::string& name);
   // Returns the error for a use of `node` that requires an earlier stage to store the node's value.
   tl::unexpected<Error> cut_at(const Node& node, const std::string& why);
-  // A value from which a fill takes its sizes, although no expression gives them yet; or empty.
+  // A value from which a fill (zeros_like(x)) takes sizes that no expression gives yet; or empty.
   const std::string& unsized() const { return unsized_; }
   void set_unsized(std::string name) { unsized_ = std::move(name); }
 

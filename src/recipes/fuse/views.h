@@ -36,10 +36,10 @@ struct Stacked {
   size_t axis = 0;
   int64_t count = 0;  // tensors
 };
-// Returns nothing unless the operator stacks tensors along an axis behind another axis.
+// Returns nullopt unless the operator stacks tensors along an axis other than the first.
 std::optional<Stacked> stacked(const Node& node);
-// Returns the shape of stacked tensors after a reshape has merged the new axis with the axis
-// before.
+// Returns the shape of stacked tensors after a reshape has merged the new axis with the axis before
+// it.
 Shape merged_turns(const Stacked& turns, Shape shape);
 
 }  // namespace cutegen::recipes

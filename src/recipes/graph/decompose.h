@@ -14,11 +14,11 @@
 // - cutegen.inside(x, low, high) is x with zeros in place of the first `low` and the last `high`
 //   elements along each axis after the first two. Only rewrites (algebra/rewrites.h) add
 //   cutegen.inside.
-// - cutegen.counting(start, step) is a tensor with one axis and the values start, start + step,
-//   ... The module fixes the length of a cutegen.counting. With the third argument kAnyCount, the
-//   length may depend on the task's sizes. With a value and an axis as third and fourth argument,
-//   the length is the size of the value's axis, or the expression in the fifth argument, in which
-//   "@0" means the size of the value along axis 0.
+// - cutegen.counting(start, step) is a tensor with one axis and the values start, start + step, ...
+//   Its length is a constant of the module, unless there are more arguments. The argument kAnyCount
+//   says that the length may depend on the task's sizes. The arguments (value, axis) say that the
+//   length is the size of the value's axis. The arguments (value, axis, expression) say that the
+//   length is the expression, in which "@0" means the size of the value along axis 0.
 // - cutegen.shift(x, dim, rule, shift, reversed, fill, before, after): along axis `dim`, element
 //   i of the result is element shift + i of x, or shift - i if `reversed`. The argument `rule` says
 //   what an index outside the axis means: "": no index is outside; "cyclic", "modulo": the index
@@ -35,8 +35,8 @@
 //   size: [n, c, h / fh, fh, w / fw, fw]. The plan requires that the blocks cover the image.
 // - cutegen.filled(number, value, axis, ...) is a tensor that contains only the number. Each pair
 //   of a value and an axis among the arguments gives the size of one axis of the result.
-// - cutegen.values(list) is a tensor with the constants of the list. The torch worker adds
-//   cutegen.values to graphs.
+// - cutegen.values(list) is a tensor with the constants of the list. The torch worker, the process
+//   that traces modules, adds cutegen.values to graphs.
 // - cutegen.scatter(x, part, axis, index, along, mode, wraps) is x with the elements of `part` at
 //   the positions along `axis` that `index` contains. `index` has one position for each element of
 //   `part` if `along` is set, and one for each slice of `part` along `axis` if not. The argument

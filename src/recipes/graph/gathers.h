@@ -4,10 +4,10 @@
 //
 // Contract: find_gather() returns nullopt for operators that are not gathers, and an error for a
 // use that no recipe covers. `taken` lists the input's axes along which an index tensor gives the
-// position. In the result, the `rank` axes of the index tensors' broadcast shape replace the axes
-// in `taken` and begin at axis `first`. The input's axes that `taken` does not list keep their
-// order. If `along` is set, the operator (gather, take_along_dim) has one index tensor, which has
-// the result's shape.
+// position. The index tensors are broadcast to a shape with `rank` axes. In the result, these axes
+// replace the axes in `taken` and begin at axis `first`. The input's axes that `taken` does not
+// list keep their order. If `along` is set, the operator (gather, take_along_dim) has one index
+// tensor, which has the result's shape.
 //
 // Example: table[ids] with ids [8, 512] -> {"table", {{0, "ids", true}}, first 0, rank 2}
 #pragma once

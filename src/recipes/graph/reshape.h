@@ -25,8 +25,8 @@ struct AxisGroup {
 std::optional<std::vector<AxisGroup>> group_axes(const Shape& from, const Shape& to);
 int64_t product(const Shape& shape);
 
-// Returns the value whose leading axes the view `name` merges into its first axis, or nullptr if
-// `name` is no such view.
+// If the value `name` is a view that merges the leading axes of another value into one axis,
+// returns the other value. Returns nullptr otherwise.
 const Value* before_merge(const Graph& graph, const std::string& name);
 
 }  // namespace cutegen::recipes

@@ -3,11 +3,11 @@
 // cache.
 //
 // Contract: find_writes() returns one Write for each mutated tensor. If forward() changes a tensor
-// in a way that no recipe covers, the error names it. `source` is the value with the new elements,
-// which has as many axes as the tensor. Along `axis`, they go to the positions in the index tensor
-// or, without one, to consecutive positions from `start` on. A negative `start` counts from the end
-// of the axis. If `whole` is set, `source` replaces the whole tensor, and forward() may also read
-// the old values.
+// in a way that no recipe covers, the error names the tensor. `source` is the value with the new
+// elements, which has as many axes as the tensor. Along `axis`, forward() writes the new elements
+// to the positions in the index tensor or, without an index tensor, to consecutive positions from
+// `start` on. A negative `start` counts from the end of the axis. If `whole` is set, `source`
+// replaces the whole tensor, and forward() may also read the old values.
 //
 // Example: cache.index_copy_(0, slots, k) -> {"cache", "k", axis 0, "slots"}
 #pragma once

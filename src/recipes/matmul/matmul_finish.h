@@ -38,8 +38,8 @@ class Layouts {
   std::string stride_text(const Stride& s, const std::string& wanted);
   // Writes " + " and the offset of the CTA's batch in the factor's tensor.
   std::string batch_offset(const Factor& factor, const std::string& prefix);
-  // Declares the coordinates of one axis, m, n or batch, if its loops are several: at_m, at_n or
-  // at_batch.
+  // If the axis (m, n or batch) has several loops, declares the coordinates of these loops: at_m,
+  // at_n or at_batch.
   std::string coordinates(ResultAxis axis);
   // Declares an operand as a CuTe tensor with the modes (element of the vector, m, n, batch).
   std::string tensor(const FactorAccess& a, const std::string& vector = "kVector");
@@ -64,7 +64,7 @@ class Layouts {
 // Where the results lie: at (m, n, batch), or at the coordinates that Layouts::coordinates()
 // declares.
 enum class Places { indices, coordinates };
-// Writes the vector of `tensor` at the results' place.
+// Writes the expression for the vector of `tensor` at the place of the results.
 std::string place_text(const Contraction& c, const std::string& tensor, Places places);
 // Indents whole lines; the text may be empty.
 std::string inner(const std::string& text, int columns);
@@ -90,7 +90,7 @@ class MatmulFinish {
   std::string work(Places places = Places::indices, bool held = false) const;
   // Writes the declarations of the tensors, and the loop over the results of a tile by the method
   // `each` of the engine. If `ahead` is set, the loop loads operands of several result vectors
-  // before it stores a vector. If `packs` is set, the engine has each_packed().
+  // before it stores a vector. If `packs` is set, the engine has the method each_packed().
   std::string results(Numbers& numbers, bool ahead, bool packs = false,
                       const std::string& each = kEach);
 

@@ -30,7 +30,8 @@ struct MatmulKernel {
 // values; stream uses mma.sync on weights that bypass shared memory, for products with few rows.
 enum class MatmulEngine { simt, mma, wgmma, wgmma_fp32, wgmma_pairs, stream };
 MatmulEngine engine_of(const Contraction& c, const Json& params);
-// Returns whether as many CTAs as the GPU holds compute all tiles, with wgmma.
+// Returns whether the kernel is persistent: it multiplies with wgmma, and as many CTAs as the GPU
+// holds compute all tiles.
 bool persistent(MatmulEngine engine);
 // Returns whether two warpgroups compute tiles alternately (only with MatmulEngine::wgmma).
 bool ping_pong(const Json& params);

@@ -4,7 +4,8 @@
 //
 // Contract: a map's axes are (contiguous axis, other axis, batch). TMA needs strides that are
 // multiples of 16 bytes. If an operand has strides that TMA does not support, the plan's symbol
-// `tma` is 0, the maps describe a single element, and the kernel copies with ordinary loads.
+// (named expression) `tma` is 0, the maps describe a single element, and the kernel copies with
+// ordinary loads.
 //
 // Example: add_maps(c, label, part); add_map_arguments(c, label, step);
 //          source += map_constants(c, params);

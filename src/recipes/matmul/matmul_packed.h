@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the work after a product whose 16-bit results lanes exchange in pairs
+// Writes the work after a product if the lanes of a warp exchange its 16-bit results in pairs
 // (WgmmaGemm::each_packed).
 //
 // Contract: packs_pairs() returns whether each_packed() can do the work: the kernel writes one
 // 16-bit result, and operands are the same for all rows. packed_text() writes the call for vectors
-// of 8 results. `coordinates` declares coordinates that the operands' places need.
+// of 8 results. `coordinates` is text that declares the coordinates at which the call reads
+// operands.
 //
 // Example: if (packs_pairs(finish)) text += packed_text(finish, layouts, coordinates);
 #pragma once

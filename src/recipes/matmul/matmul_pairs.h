@@ -2,13 +2,14 @@
 // Float32 products through pairs of half-precision values (cutegen/gemm_wgmma_pairs.cuh): when a
 // product may use them, what they cost, and the kernels and buffers that they add to a program.
 //
-// Contract: with the parameter `by_halves` 1, a stage has three parts: split_part() with the
-// kernels `range` and `split`, the product of the pairs, and the product of floats. The word
-// control[0] decides which of the products computes the results: it is 0 if the pairs are as
-// accurate as float32.
+// Contract: with the parameter `by_halves` 1, a stage has three parts: split_part(), the product of
+// the pairs, and the product of floats. split_part() has two kernels: `range` finds the largest
+// magnitudes, and `split` writes the pairs. The word control[0] in global memory decides which of
+// the products computes the results: it is 0 if the pairs are as accurate as float32.
 //
-// In tf32, only the high parts are stored and multiplied, and `range` is not needed. Half precision
-// rounds like tf32, and the tensor cores multiply it twice as fast.
+// In the math mode tf32, the program stores and multiplies only the high part of each pair, and
+// does not need `range`. Half precision rounds like tf32, and the tensor cores multiply it twice as
+// fast.
 //
 // Example: part.earlier = {split_part(task, c, params, label), pairs};
 #pragma once
@@ -31,7 +32,8 @@ int64_t pairs_shared(const Contraction& c, const Json& params);  // bytes
 bool pairs_pay(const Contraction& c);
 // Sets the parameters to the choice of the cost model.
 void choose_pairs(const Contraction& c, Json& params);
-// Returns the label of the parts with pairs, so that their names differ from the other product's.
+// Returns the label of the parts with pairs, which makes their names differ from the names in the
+// product of floats.
 Label pairs_label(const Label& label);
 // Returns the parameters of the product that runs if pairs are too inaccurate.
 Json without_pairs(const Contraction& c, Json params, const Label& label);
@@ -44,9 +46,9 @@ std::string pairs_type(const Contraction& c);
 // Fills the placeholders of kernels/matmul/persistent.cu.
 void pairs_text(const Contraction& c, const Json& params, std::map<std::string, std::string>& t);
 // A program with pairs has two kernels for one product: one multiplies pairs, the other floats.
-// Returns the text with which the kernel for pairs (`pairs`) or floats ends early if control[0]
-// says that the other kernel computes the product. Returns "" if the program has only one kernel
-// for it.
+// Returns the text with which one of them (the kernel for pairs if `pairs` is true) ends early if
+// control[0] says that the other kernel computes the product. Returns "" if the program has only
+// one kernel for the product.
 std::string gate_text(const Json& params, bool pairs);
 
 }  // namespace cutegen::recipes

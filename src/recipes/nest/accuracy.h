@@ -7,9 +7,9 @@
 // math mode is bf16 or fp16, if every result has 8 bits, or after a convolution in tf32.
 //
 // relaxed() replaces functions by cheaper ones as far as `accuracy` allows. In every math mode, it
-// also replaces a division by a value of the row (such as a sum) by a multiplication with the
-// reciprocal. If the kernel rounds the result to an integer or to 8 bits, a correction makes the
-// multiplication round exactly like the division.
+// also replaces the division of a row's elements by one value of the row (such as its sum) by a
+// multiplication with the reciprocal. If the kernel rounds the result to an integer or to 8 bits, a
+// correction makes the multiplication round exactly like the division.
 //
 // Example: needed_accuracy(task, fused).plain_sums  // true: bf16 layer norm of rows of 8192
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention stages: a stage of a program that computes softmax(scale * q k^T + mask) v over the
-// last axes of tensors, with one kernel.
+// Attention stages: an attention stage of a program computes softmax(scale * q k^T + mask) v over
+// the last axes of tensors, with one kernel.
 //
 // Contract: attention_stage() takes a node cutegen.attention (graph/attention.h), whose operands
 // must be views of the task's tensors, or of values that earlier stages store in scratch memory.
@@ -35,7 +35,8 @@ struct Attention {
   std::optional<Attended> mask;
   std::vector<FusedOutput> outputs;
 
-  // The axes of `loads`. q, k and v may be slices along the three axes from kSlices on.
+  // The axes of `loads`. The axes kSlices, kSlices + 1 and kSlices + 2 are the sliced axes of q, k
+  // and v.
   enum AxisOf { kBatch, kHead, kKeyHead, kRow, kKey, kDepth, kWidth, kSlices };
   int64_t size(AxisOf axis) const { return loads.axes[size_t(axis)].size; }
   const std::string& extent(AxisOf axis) const { return loads.axes[size_t(axis)].extent; }

@@ -2,14 +2,14 @@
 // Contraction: one matrix product and the pointwise work on its result, in the form that the matmul
 // kernels need.
 //
-// Contract: contract() takes a region (the part of a graph that becomes one stage) whose graph
-// lower_products() has returned. The product's factors must be views of the task's tensors, or of
-// values that earlier stages store in scratch memory. `loads` has the operands of both factors; its
-// axes are the batches, m, n and k. `finish` is the work from the product to the region's outputs:
-// a loop nest over the outputs' axes, in which an instruction (a leaf) reads the product's result,
-// with its loops grouped by the product's axes. If the first output is contiguous along an axis,
-// this axis is n. After an error, `cut` names the value that an earlier stage would have to store,
-// or is empty if that would not help.
+// Contract: contract() takes a region (the part of a graph that becomes one stage). The region's
+// graph must come from lower_products() (graph/products.h). The product's factors must be views of
+// the task's tensors, or of values that earlier stages store in scratch memory. `loads` has the
+// operands of both factors; its axes are the batches, m, n and k. `finish` is the work from the
+// product to the region's outputs. It is a loop nest over the outputs' axes, in which one
+// instruction (a leaf) reads the product's result. The loops are grouped by batches, m and n. If
+// the first output is contiguous along an axis, this axis is n. After an error, `cut` names the
+// value that an earlier stage would have to store, or is empty if that would not help.
 //
 // Example: relu(x @ w.T + bias): a = x, b = w (both contiguous along k), finish: relu(product +
 // bias)
@@ -51,8 +51,9 @@ struct Contraction {
   std::optional<Mask> zero_outside;  // `finish` takes results outside this triangle as zero
   std::vector<Loop> loops_m, loops_n, loops_batch;  // loops of `finish`, outermost first
 
-  // A joined kernel (joined.h) has further products of A: `finish` reads the partners and the first
-  // product at the same position, and each part has its own outputs and its own `finish`.
+  // A joined kernel (joined.h) computes several products of A. `finish` reads the first product and
+  // the `partners` at the same position. Each Contraction in `parts` has its own outputs and its
+  // own `finish`.
   struct Partner {
     Factor b;
     std::string start;    // first row of b that the product uses
@@ -88,11 +89,11 @@ ContractionAttempt contract(const Task& task, const Region& region, const Masks&
 Result<Contraction> load_factors(const Task& task, const Region& region, const Node& node,
                                  std::string& cut);
 std::vector<std::string> extents_of_product(const Contraction& c, const Value& result);
-// Returns the axes that reshapes merged into the axes of the product's result, as far as contract()
-// knows these axes.
+// An axis of the product's result may consist of several axes that a reshape merged. Returns these
+// axes for each axis of the result, as far as contract() knows them.
 MergedAxes parts_of_result(const Contraction& c);
 Result<void> group_axes_of_output(Contraction& c, const Shape& whole, bool has_n);
-// Returns which factor is a vector at every shape of the task, or nullopt if no factor is.
+// Returns which factor is a vector at every shape of the task, or nullopt if neither is.
 std::optional<Vector> vector_factor(const Task& task, const Region& region, const Node& product);
 
 }  // namespace cutegen::recipes

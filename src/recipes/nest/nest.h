@@ -4,9 +4,10 @@
 //
 // Contract: Nest::kept lists the loops over axes that the results have, and Nest::reduced those
 // over reduced axes, both with the outermost loop first. `size` is a loop's size at the official
-// shape (the shape in the task file), and `extent` the same as a plan expression. stride() returns
-// how an operand's address changes from one iteration of a loop to the next: not at all, to the
-// neighbouring element, or by a number of elements that a plan expression gives.
+// shape (the shape in the task file), and `extent` is the size as an expression of the launch plan,
+// such as "dim(x,0)". stride() returns how an operand's address changes from one iteration of a
+// loop to the next: not at all, to the neighbouring element, or by a number of elements that a plan
+// expression gives.
 //
 // Example: relu on [A, B, C] has one loop; x + bias[B, 1] on it has three.
 #pragma once
@@ -29,8 +30,8 @@ struct Nest {
   std::vector<Loop> kept, reduced;
   bool reduced_inside = false;  // the innermost loop is reduced
   // Whether several loops are reduced, and each operand is either contiguous along the whole row or
-  // has one element for each run of the innermost loop, so that a vector may contain elements of
-  // two runs.
+  // has one element for each run of the innermost loop. A vector may then contain elements of two
+  // runs.
   bool in_runs = false;
   int64_t rows() const;    // product of the kept loops' sizes
   int64_t length() const;  // product of the reduced loops' sizes
@@ -51,8 +52,8 @@ Nest make_nest(const Fused& fused);
 // Returns the size of an operand's axis as a plan expression: the size of the corresponding axis of
 // the loop nest, or a number if no axis of the nest corresponds.
 std::string seen_size(const Fused& fused, const Operand& operand, size_t axis);
-// size_text() and stride_text() return size and stride of an operand's axis, and start_text() the
-// offset in elements at which the operand's slice begins ("0": no slice), as plan expressions.
+// These functions return plan expressions: the size and the stride of an operand's axis, and the
+// offset in elements at which the operand's slice begins ("0" if it is no slice).
 std::string size_text(const Fused& fused, const Operand& operand, size_t axis);
 std::string stride_text(const Fused& fused, const Operand& operand, size_t axis);
 std::string start_text(const Fused& fused, const Operand& operand);
@@ -61,15 +62,17 @@ std::string shift_text(const Fused& fused, const Start& start);
 // Returns the step (2 or 4) if the operand is every second or fourth element along the innermost
 // axis of its tensor, and 1 for other operands.
 int64_t turns_in(const Nest& nest, const Operand& operand);
-// Returns whether one access can read two operands: slices of one tensor with the same step, which
-// differ at most in the start along the last axis (x[..., ::2] and x[..., 1::2]).
+// Returns whether one access can read both operands, such as x[..., ::2] and x[..., 1::2]. They
+// must be slices of one tensor with the same step, and may differ only in the start along the last
+// axis.
 bool turns_together(const Operand& a, const Operand& b);
-// Returns the plan expression for the vector width, whose value is `wanted` if the innermost size
+// Returns the plan expression for the vector width. Its value is `wanted` if the innermost size
 // `size` is a multiple of `wanted` and every slice keeps vectors aligned, and 1 if not.
 std::string width_text(const Fused& fused, const std::string& size, int64_t wanted);
 Stride stride(const Fused& fused, const Operand& operand, const Loop& loop);
-// Returns the loop along which a thread should take its items, so that it reads operands that do
-// not move along the loop once for all items; -1 if no loop is better.
+// Returns the loop along which a thread should take its items, or -1 if no loop is better. For all
+// items of a thread, the kernel reads an operand only once if its address does not change along
+// this loop.
 int shared_loop(const Fused& fused, const Nest& nest);
 // Returns whether the operand varies along the reduced loops, but not along the innermost loop.
 bool one_a_run(const Fused& fused, const Nest& nest, const Operand& operand);

@@ -37,7 +37,7 @@ struct Stages {
 const std::vector<FusedOutput>& outputs_of(const Stage& stage);
 // What the stages may use: `hopper` allows features of sm_90a, such as the attention kernel; `join`
 // allows kernels for several products (joined.h); `packed` allows products that read packed weights
-// (graph/weights.h). `products` has the names of the convolutions' results that matrix products
+// (graph/weights.h). `products` names the results of those convolutions that matrix products
 // compute (spatial/conv_products.h).
 struct StageOptions {
   bool hopper = false, join = false, packed = false;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions that are matrix products: every element of the input belongs to one window.
+// Convolutions that are matrix products: every element of the input belongs to exactly one window.
 //
 // Contract: product_form() returns which product computes a convolution. With `pixels`, the filter
 // has one element, so each image's product is filter [o, c] times image [c, pixels]. With
 // `blocks`, windows lie side by side and cover the image, so the product is blocks
 // [n * blocks, c * filter] times filter [c * filter, o]; an earlier kernel has to copy the blocks.
 //
-// products_of_convolutions() replaces the convolutions whose results `names` contains by bmm, mm,
-// views and cutegen.blocks (decompose.h). The graph is one that decompose() has returned. `tf32`
+// `names` lists results of convolutions. products_of_convolutions() replaces these convolutions by
+// bmm, mm, views and cutegen.blocks (decompose.h). The graph must come from decompose(). `tf32`
 // says whether products of floats may round to tf32.
 //
 // Example: convolution(x, w) with w [8, 4, 1, 1] -> view(bmm(expand(w), view(x)))

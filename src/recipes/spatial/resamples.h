@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resampling: operators that compute a result from input elements whose positions depend only on
-// the result's position along each axis: padding, flips, rolls, interpolation and adaptive pooling.
+// Resampling: padding, flips, rolls, interpolation and adaptive pooling. These operators compute a
+// result from input elements whose positions depend only on the result's position along each axis.
 //
 // Contract: resampling_of() returns an AxisMap for each axis, which says how positions in the
 // result map to positions in the input. If resampling_of() does not cover a use of an operator, the

@@ -2,9 +2,9 @@
 // Text of kernels: fills templates, and writes the instructions of a loop nest (fuse/fused.h) as
 // C++.
 //
-// Contract: fill() replaces every {{name}} in a template of kernels/ by its value. A name that
-// `values` or the template lacks is an internal error. `Code` gives each instruction an identifier
-// and writes statements in evaluation order.
+// Contract: fill() replaces every {{name}} in a template of kernels/ by its value. It is an
+// internal error if `values` or the template lacks a name. `Code` gives each instruction an
+// identifier and writes statements in evaluation order.
 //
 // Example: fill("kernels/elementwise/flat.cu", {{"threads", "256"}, ...})
 #pragma once
@@ -38,7 +38,7 @@ class Code {
   // Returns a unique name for a variable that is not an instruction's value.
   std::string word(const std::string& wanted) { return names_.unique(wanted); }
   // Returns the text that reads an instruction's value. In a column kernel, a thread has kVector
-  // columns, so the text for a row value is "mean[v]".
+  // columns, and each column has its own mean, so the text for the mean is "mean[v]".
   std::string use(int inst) const;
   void index_rows(bool on) { index_rows_ = on; }
   // Returns the C++ expression for the value of an instruction.

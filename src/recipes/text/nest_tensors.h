@@ -4,12 +4,12 @@
 //
 // Contract: a thread processes elements of a row if the innermost loop is reduced or scanned, and a
 // vector of neighbouring columns if not. view() writes the CuTe tensor of the thread's row or
-// columns, whose modes are the element of a vector of kVector and the step along the reduced axis.
-// The kernel must declare the variables `along` and `across` with the text of shape_text(), and
-// `row` or `column`. Strides that are not static become arguments of the kernel; strides() returns
-// their plan expressions. An index tensor may choose the elements of an operand. If one index
-// applies to the whole row or to all columns of the thread, view() adds it to the tensor's address.
-// Otherwise, the kernel loads an index for each vector or element.
+// columns. The tensor has two modes: the element within a vector of kVector elements, and the step
+// along the reduced axis. The kernel must declare the variables `along` and `across` with the text
+// of shape_text(), and `row` or `column`. Strides that are not static become arguments of the
+// kernel; strides() returns their plan expressions. An index tensor may choose the elements of an
+// operand. If one index applies to the whole row or to all columns of the thread, view() adds it to
+// the tensor's address. Otherwise, the kernel loads an index for each vector or element.
 //
 // Example: NestTensors t(fused, nest, code); "Tensor g_x = " + t.view(operand) + ";"
 #pragma once

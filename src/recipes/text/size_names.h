@@ -3,8 +3,8 @@
 //
 // Contract: the size of a value in scratch is an expression of the sizes of its operands, so in a
 // deep network, these expressions grow with every stage. name_sizes() makes each long expression a
-// symbol of the plan, which replaces it in all other expressions. The values of the sizes do not
-// change.
+// symbol (a named expression) of the plan, and uses the symbol in all other expressions. The values
+// of the sizes do not change.
 //
 // Example: a value y in scratch has the size ((dim(x,2)-3)/2+1). This expression becomes the symbol
 // "y_size0", and the size of the next stage's value becomes ((y_size0-3)/2+1).

@@ -5,9 +5,9 @@
 // Contract: size_at() evaluates a plan expression at a shape; `names` maps tensors to their
 // identifiers in plans. same_size() returns whether two expressions have the same value at every
 // shape of the task. timed_lengths() returns the number of elements along the reduced axes at the
-// official shape and at the user's shapes with a positive weight, ascending and without duplicates.
-// It is empty if there is only one length, or if a length does not follow from the sizes of the
-// task's tensors.
+// official shape (the shape in the task file) and at the user's shapes with a positive weight,
+// ascending and without duplicates. The list is empty if there is only one length, or if a length
+// does not follow from the sizes of the task's tensors.
 //
 // Example: timed_lengths(task, fused)  // {4096, 11008, 14336}
 #pragma once

@@ -3,8 +3,8 @@
 //
 // Contract: a stage with a window (a convolution or pooling) becomes one float32 kernel on the CUDA
 // cores, which runs on every GPU that cutegen supports. Convolutions have one to three axes; they
-// may have groups, strides and dilation, and may be transposed. If the window's `wgmma` is set, the
-// recipe may use Hopper's tensor cores instead (window_implicit.h).
+// may have groups, strides and dilation, and may be transposed. If WindowLeaf::wgmma (fuse/fused.h)
+// is not 0, the recipe may use Hopper's tensor cores instead (window_implicit.h).
 //
 // Example: window_part(task, fused, {{"channels", 16}, {"pixels", 4}, {"threads", 128}}, label)
 #pragma once

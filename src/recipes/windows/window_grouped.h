@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of 16-bit groups on the tensor cores (kernels/windows/grouped.cu), as part of the
-// windows recipe.
+// Grouped convolutions of 16-bit tensors on the tensor cores (kernels/windows/grouped.cu), as part
+// of the windows recipe.
 //
 // Contract: grouped_apply() returns whether the kernel supports the stage: an ordinary convolution
 // of an image in float16 or bfloat16, with several groups and a stride of 1. grouped_faster()
 // returns whether the groups are so small that other kernels leave most of a tensor-core step
-// empty. Set the window's `wgmma` before you call a function.
+// empty. Set WindowLeaf::wgmma (fuse/fused.h) before you call a function.
 //
 // Example: if (grouped_apply(fused)) program = grouped_part(task, fused, label);
 #pragma once

@@ -4,10 +4,10 @@
 // Contract: implicit_products() returns how many wgmma products replace one product of a stage: 1
 // in float16 and bfloat16, 1 in float32 if the task allows tf32 in convolutions (PyTorch's
 // default), 3 in strict float32, and 0 if the stage cannot use wgmma. fuse_channel_reductions()
-// joins a convolution with the stage that reduces over its output channels, if one tile holds them
-// all. Set the window's `wgmma` before you call any other function. implicit_legal() returns
-// whether the kernel supports a choice of parameters. A tile consists of rows of 64 results, or of
-// blocks of 8 x 8 results.
+// joins a convolution with the stage that reduces over its output channels, if one tile holds all
+// these channels. Before you call any other function, set WindowLeaf::wgmma (fuse/fused.h) to the
+// result of implicit_products(). implicit_legal() returns whether the kernel supports a choice of
+// parameters. A tile consists of rows of 64 results, or of blocks of 8 x 8 results.
 //
 // Example: fused.window->wgmma = implicit_products(task, fused); params = implicit_safe(fused);
 #pragma once

@@ -16,8 +16,8 @@
 namespace cutegen::recipes {
 
 std::set<std::string> product_convolutions(const Task& task, Stages stages);
-// Returns whether the stages with products need no other kernels than the products and the copies
-// of blocks and filters.
+// Returns whether `products`, the stages with matrix products, have at most two more stages per
+// convolution than `stages`: a copy of the blocks and a copy of the filter.
 bool adds_only_copies(const Stages& products, const Stages& stages, size_t convolutions);
 
 }  // namespace cutegen::recipes

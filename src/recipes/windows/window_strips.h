@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions with few channels per group by strips (kernels/windows/strips.cu), as part of the
-// windows recipe.
+// Convolutions with few channels per group, in strips of neighbouring results
+// (kernels/windows/strips.cu), as part of the windows recipe.
 //
 // Contract: strips_apply() returns whether the kernel supports the stage: an ordinary convolution
 // with at most eight input channels per group, several groups or one input channel per group, and a
@@ -34,10 +34,11 @@ struct StripsStyle {
 std::map<std::string, std::string> strips_text(const Task& task, const Fused& fused,
                                                const Label& label, const StripsStyle& style,
                                                Json& args);
-// Defines the elements of a load, `vector` or 1, and whether strips of results are whole vectors.
+// Adds the plan's macros for the number of elements of a load (`vector` or 1), and for whether
+// strips of results are whole vectors.
 void set_vectors(ProgramPart& part, const Fused& fused, const Label& label, int64_t vector,
                  int64_t strip);
-// Requires the filter's size of the task file.
+// Requires that the filter has its size in the task file.
 void require_filter(ProgramPart& part, const Fused& fused);
 
 // Returns whether the parameters select the kernel.

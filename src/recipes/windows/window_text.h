@@ -26,9 +26,9 @@
 // Tail::By::channel is for kernels whose CTA computes results of one channel: finish() then reads
 // the values of the channel from the variable `kept`, which the statements of of_channel() define.
 //
-// Tail::By::strip is the same for kernels whose threads compute strips of kStrip results along the
-// last axis. The statements of finish() compute result `v` of a strip. results() declares the
-// strips, and stores() stores them, as vectors if kWhole is true.
+// Tail::By::strip works like Tail::By::channel, for kernels whose threads compute strips of kStrip
+// results along the last axis. The statements of finish() compute result `v` of a strip. results()
+// declares the strips, and stores() stores them, as vectors if kWhole is true.
 //
 // `Addresses` writes the text that reads operands. If by_place is set, `at` has the offset of
 // channel0, and the text reads channel `channel_of` relative to this offset. For all text that an
@@ -196,10 +196,10 @@ class Tail : public TailOperands {
  public:
   enum class By { element, channel, place, strip };
   explicit Tail(const Fused& fused, By by = By::element);
-  // Returns the strides that the text of the Tail's functions uses, up to now.
+  // Returns the strides in the text that the Tail's functions have written so far.
   const Numbers& numbers() const { return addresses_.numbers(); }
   const Numbers& constants() const { return addresses_.constants(); }
-  // Writes the device functions for one element, which compute the operand of each reduction, and
+  // Writes the device functions for one element. They compute the operands of the reductions, and
   // the outputs, from the window's result.
   std::string compute() { return pieces_.functions(); }
   // Writes the statements that reduce over the channels.
