@@ -36,7 +36,7 @@ struct Im2colSpec {
 };
 
 struct TensorMapSpec {
-  std::string name, tensor, spec;  // spec: name of the kernel's cutegen::tma_spec constant
+  std::string name, tensor, spec;  // spec: name of a tma_spec constant in the source
   std::vector<Expr> dims, strides;
   std::optional<Im2colSpec> im2col;  // not set: the map is in tile mode
 };
