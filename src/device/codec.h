@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON forms of the values that evaluator and runner exchange: launches, module facts, settings and
-// reports.
+// JSON forms of the values that the evaluator and the runner (the process that executes programs)
+// exchange: launches, module facts, settings and reports.
 //
 // Contract: reading limits every size and every string, and refuses unknown fields, because the
 // evaluator does not trust the runner. In JSON, bytes are hex digits.
