@@ -11,7 +11,7 @@
 // if its evaluation policy and build ids agree with the run's, and if it is faster than the
 // incumbent. The comparison needs figures of the incumbent from the same GPU model and driver, for
 // example from an imported verdict. After an import, the journal contains the candidates, and the
-// out folder the best program.
+// run's out folder contains the best program.
 //
 // Example: CG_TRY(auto done, import_verdicts(real_parts(), ctx, *store, "last", {"in", "out"}, o));
 #pragma once

@@ -5,8 +5,8 @@
 // Contract: a question depends only on the run's events and on the strategy's request, so a replay
 // of a recorded run asks the same questions. If a reply cannot be applied, the proposer sends the
 // reason to the model and asks again, at most `reasks` times. If all replies fail, the answer is
-// `unusable`: the strategy loses a step, but the run does not end. If the budget forbids a call of
-// the model, the answer is `nothing`, and its reason is the exhausted limit. The proposer checks a
+// `unusable`: the strategy loses a step, but the run does not end. If the budget is too small for a
+// call of the model, the answer is `nothing`, with the limit as its reason. The proposer checks a
 // program against the task, the kernels' signatures and the device before it proposes it. If a
 // question offers tools, the model may call them before it replies (agent/tool_desk.h). The
 // proposer then returns the fastest correct program among the reply and the evaluated drafts

@@ -15,8 +15,8 @@
 
 namespace cutegen::engine {
 
-// Returns whether to profile the best program: never an imported program or a program with a
-// profile.
+// Returns whether to profile the best program. The result is false for an imported program, and for
+// a program that has a profile.
 bool wants_profile(const RunView& view);
 bool wants_certificate(const RunView& view);
 
