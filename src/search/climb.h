@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements the strategy `cutegen` for the model `builtin`, which proposes recipes (expert kernels
-// with parameters), as hill climbing from one program.
+// with parameters). The strategy is hill climbing from one program.
 //
 // Contract: until a program is correct, the strategy asks for repairs, up to a limit. After a
 // correct program, it asks for one change of the incumbent at a time, and accepts a program that

@@ -47,8 +47,8 @@ class Profiling {
  private:
   ProfilingMode mode_;
   int threshold_ = 0, depth_ = 0;
-  // Numbers of judged candidates: so far (`steps_`), and from which the mode `adaptive` shows
-  // profiles even if the structure has not settled (`latest_`).
+  // steps_: number of candidates judged so far. When it reaches latest_, the mode `adaptive` shows
+  // profiles even if the structure has not settled.
   int64_t steps_ = 0, latest_ = 0;
   int steady_ = 0;  // number of correct candidates since an edit changed the structure
   bool open_ = false;

@@ -88,8 +88,8 @@ struct StarkSettings {
   uint64_t seed = 1;
   // The probability that a step selects a random leaf; if empty, 0.35 with `published`, else 0.1.
   std::optional<double> epsilon;
-  // The most children of the root and of other nodes, and how many of the run's fastest programs
-  // (the leaders) a planner sees.
+  // The largest numbers of children of the root and of any other node. `leaders`: how many of the
+  // run's fastest programs a planner sees.
   int root_children = 5, node_children = 3, leaders = 5;
   // The next fields switch changes to the paper's algorithm; `published` turns all changes off.
   bool near_misses = true;     // whether to repair almost correct programs at once
