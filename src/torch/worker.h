@@ -64,7 +64,7 @@ struct BaselineOpened {
 
 struct DescribeOptions {
   bool shrink = true;                // whether to derive small test shapes, also of odd sizes
-  int64_t small_elements = 1 << 17;  // most elements of a small shape's tensors together
+  int64_t small_elements = 1 << 17;  // limit for all tensors of a small shape together
   // for each shape of the user: values of named constants
   std::vector<std::vector<std::pair<std::string, int64_t>>> user_shapes;
   AskedAccuracy asked = {};  // accuracy that the user asks for
