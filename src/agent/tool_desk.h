@@ -25,7 +25,7 @@ namespace cutegen::agent {
 struct ToolLimits {
   int calls = 8;          // per question
   int evaluations = 3;    // per question
-  int64_t run_calls = 0;  // tool calls that remain to the run when the question starts
+  int64_t run_calls = 0;  // tool calls that the run has left when the question starts
   int64_t run_evaluations = 0;
 };
 

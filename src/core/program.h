@@ -4,9 +4,9 @@
 //
 // Contract: program_id() hashes the sources (with normalised line ends) and the canonical plan. A
 // build_id is a hash of all inputs of one compilation: source, defines, included files, compiler,
-// flags and arch. resolve_plan() evaluates the plan for one shape. resolve_plan() needs the facts
-// about the compiled modules, because the plan may use constants of the sources as k(name), and
-// because it checks the arguments.
+// flags and arch. resolve_plan() evaluates the plan for one shape. It needs the facts about the
+// compiled modules: the constants that the plan names k(name), and the kernels' parameters, with
+// which it compares the arguments.
 //
 // Example: CG_TRY(auto p, load_program("out/")); fmt::print("{}", program_id(p));
 #pragma once

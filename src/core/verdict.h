@@ -110,8 +110,8 @@ struct SandboxGrade {
   std::map<std::string, bool> held;  // true: in effect; key: "namespaces", "seccomp", ...
 };
 
-// The number of wrong elements by the looser tolerance of public benchmarks, on the task's own
-// input distribution. Compat never changes the verdict.
+// How many elements are wrong by the looser tolerance of public benchmarks, on the task's own input
+// distribution. Compat never changes the verdict.
 struct Compat {
   std::string rule;  // "allclose 1e-4"
   int64_t elements = 0, wrong = 0;

@@ -119,8 +119,8 @@ struct LaunchTrace {
   std::string kernel;
   size_t module = 0;
   int64_t ctas_total = 0, ctas_run = 0;
-  // Half of the 95% interval, divided by the total. sample_error is the largest value of all
-  // counters; stored_error is the value of the stored bytes.
+  // Half of the 95% interval, divided by the total. sample_error is the largest such value over all
+  // counters; stored_error is the value for the stored bytes.
   double sample_error = 0, stored_error = 0;
   // CTAs of the same kind have the same control flow. `kinds` counts the kinds of CTAs in the grid,
   // `kinds_missed` the kinds without a CTA in the sample. `kinds_known` is true if the simulator

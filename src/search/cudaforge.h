@@ -8,7 +8,7 @@
 // its paper: each round starts from the newest program, even if it is slower, and no question shows
 // earlier attempts. Otherwise, it drops a correct program that is not faster than the incumbent,
 // and questions show earlier attempts. The strategy stops after `rounds` rounds (an unusable answer
-// uses one round), or when the budget is used.
+// uses one round), or when the budget is used up.
 //
 // Example: make_strategy(StrategyKind::cudaforge, {.agents = AgentSettings{.rounds = 10}});
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machine: the base class of all strategies. A Machine has one open action at a time (a question,
 // an evaluation, ...), retries aborted evaluations, and ends the run when its evaluations or
-// minutes are used.
+// minutes are used up.
 //
 // Contract: if an event completes the open action, apply() calls the matching virtual function
 // (on_answer(), on_verdict(), ...), which must open the next action. If the evaluator aborts an
@@ -57,7 +57,7 @@ class Machine : public Strategy {
   void open(Action action);
   // Opens an evaluation, or uses the verdict of a tool that has already evaluated the candidate.
   void judge(const Evaluate& wanted);
-  // Returns why the run must end: the budget is used, `best_ns` cannot improve much, or the
+  // Returns why the run must end: the budget is used up, `best_ns` cannot improve much, or the
   // evaluator keeps failing. The result is empty if the run may continue.
   std::optional<std::string> end_of_run(std::optional<double> best_ns) const;
 

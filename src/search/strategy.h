@@ -98,7 +98,7 @@ struct StarkSettings {
   bool families = true;        // whether a bandit chooses the kind of change (families.h)
   bool credit = true;          // whether the bandit credits repairs and discounts failures
   bool drift = true;           // whether to prefer the newest of equally fast programs
-  int starts = 2;              // how many first programs must be correct before a change
+  int starts = 2;              // number of correct first programs before the search changes one
   bool operator==(const StarkSettings&) const = default;
 };
 
@@ -114,7 +114,7 @@ struct AgentSettings {
   int64_t chain_evaluations = 0;
   bool planner = true;  // whether a planner names an approach for each line first
   bool judge = true;    // whether a judge diagnoses the program before the second repair
-  int fixes = 3;        // the most repairs of a failed change to a correct program
+  int fixes = 3;        // limit of repairs of a failed change to a correct program
   int rounds = 10;      // number of rounds of `cudaforge`
   // How many programs `astra` proposes after the first; if empty, 5 with `published`, else 10.
   std::optional<int> astra_rounds = {};
@@ -133,8 +133,8 @@ struct StrategySettings {
   // versions (policy 2 and earlier) have a floor_ratio of 1.05 and no reach_ratio, because the
   // floor was then the roofline.
   double floor_ratio = 1;
-  int repairs = 6;                      // the most repairs while no program is correct
-  int retries = 2;                      // the most retries of an aborted evaluation
+  int repairs = 6;                      // limit of repairs while no program is correct
+  int retries = 2;                      // limit of retries of an aborted evaluation
   std::optional<AgentSettings> agents;  // empty if recipes propose programs, without a model
 };
 

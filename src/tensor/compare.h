@@ -42,8 +42,8 @@ struct ToleranceRule {
   double factor = 32;
   double eps = 0x1p-23;
   double rms = 2.5;  // RMS limit / larger reference RMS; 0: no limits for the whole output
-  double floor_eps = 0x1p-23;   // floor of an element's reference error: this factor * |truth|
-  double sensitivity = 2;       // floor of an element's reference error: this factor * sensitivity
+  double floor_eps = 0x1p-23;   // lower bound of an element's reference error / |truth|
+  double sensitivity = 2;       // lower bound of an element's reference error / sensitivity
   double growth = 1;            // assumed sequential RMS / native RMS if there is no sequential sum
   double rtol = -1, atol = -1;  // the user's limit; negative: no limit
 };
@@ -58,9 +58,9 @@ struct OutputSpec {
   Shape shape;
 };
 
-// For each element, the errors from which the limits of the whole output follow: the error of a
-// sequential sum (empty if unknown), and the error of rounding alone, each divided by
-// Expected::unit.
+// Two errors of each element, divided by Expected::unit: the error of a sequential sum (empty if
+// unknown), and the error of rounding alone. The limits of the whole output follow from these
+// errors.
 struct ReferenceErrors {
   std::vector<double> sequential, rounding;
   ToleranceRule rule;

@@ -22,8 +22,8 @@
 namespace cutegen::engine {
 
 bool asks_model(const OptimizeSettings& settings);
-// Returns the mode of tools in the settings, but replaces `automatic` by the mode that suits this
-// model and strategy.
+// Returns the setting `tools`, but replaces `automatic` by the mode that suits this model and
+// strategy.
 ToolsMode settle_tools(const OptimizeSettings& settings, const llm::ChatModel& model);
 Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model, RunTools& tools,
                                                       const OptimizeSettings& settings,
