@@ -61,7 +61,7 @@ struct ToolSetting {
   double floor_ns = 0;
   std::string origin;  // name of the model that writes the drafts
   ProgramCheck check;
-  // Returns a Reask if the run had tried the program before this question.
+  // Returns a Reask (a message to the model) if the run had tried the program before this question.
   std::function<std::optional<Reask>(const KernelProgram&)> tried;
   ToolLimits limits;
   Offer offer;  // the tools that the model may call

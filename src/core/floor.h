@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The floor of a task on a GPU (the least time of any correct kernel), and the texts that show it.
 //
-// Contract: work_of() returns the least bytes that a program must move at a shape, and the FLOPs.
-// At every shape, it divides the FLOPs among the classes of operators in the same proportions as at
-// the official shape (the sizes in the task file). If the task has no graph, all FLOPs count as
-// matrix products, because matrix products take the least time. floor_of() passes the result of
-// work_of() to roofline() (gpu/spec.h). All reports and prompts use floor_text() and
-// roofline_text(), which say whether a figure is a bound or an estimate.
+// Contract: work_of() returns the least number of bytes that a program must move at a shape, and
+// the number of FLOPs. At every shape, it divides the FLOPs among the classes of operators in the
+// same proportions as at the official shape (the sizes in the task file). If the task has no graph,
+// all FLOPs count as matrix products, because matrix products take the least time. floor_of()
+// passes the result of work_of() to roofline() (gpu/spec.h). All reports and prompts use
+// floor_text() and roofline_text(), which say whether a figure is a bound or an estimate.
 //
 // Example: Roofline r = floor_of(*find_gpu("h200"), task);
 //          std::string line = floor_text(r.floor_ns, r.reachable_ns, r.bound_by);

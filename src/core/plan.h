@@ -25,7 +25,7 @@ struct ScratchSpec {
   std::string name;
   DType dtype = DType::u8;
   std::vector<Expr> shape;
-  bool zero = false;          // in every timed run, fill with zeros; false: with a pattern
+  bool zero = false;          // content at the start of each run: zeros; false: a pattern
   bool weights_life = false;  // "life": "weights"
 };
 

@@ -78,8 +78,9 @@ struct ShapeTiming {
   std::vector<PairedRatio> paired = {};
 };
 
-// Compares the times that the runner reports (claimed_ns) with the evaluator's own clock (seen_ns).
-// The evaluator subtracts the time of empty runs from claimed_ns and seen_ns.
+// Compares the times that the runner (the process that executes programs) reports (claimed_ns) with
+// the evaluator's own clock (seen_ns). The evaluator subtracts the time of empty runs from
+// claimed_ns and seen_ns.
 struct ClockCheck {
   double claimed_ns = 0, seen_ns = 0;  // sums over all timed runs
   bool agrees = true;
@@ -160,7 +161,7 @@ struct Verdict {
   int sets_judged = 0;  // number of compared input sets, over all shapes and input distributions
   std::optional<Compat> compat;
   std::optional<Accuracy> accuracy;
-  std::vector<std::string> marks;  // doubts about this verdict, such as "task not admitted"
+  std::vector<std::string> marks;  // doubts: "task not admitted" (degenerate solutions pass), ...
   Nanoseconds elapsed{0};
 };
 

@@ -5,10 +5,10 @@
 //
 // Contract: before the first program, `astra` asks the tester once for tests, which every
 // evaluation of the run then uses. If the answer is unusable, the run has no tests proposed by the
-// model. Each round starts from one program, which the evaluator has judged and profiled. If the
-// round's first program is correct, the profiler explains what limits its speed. The planner reads
-// the verdict, the profile and this explanation, and suggests one change or repair. The coder then
-// writes the changed program.
+// model. Each round starts from one program, which the evaluator has judged and profiled. If this
+// program is correct, the profiler explains what limits its speed. The planner reads the verdict,
+// the profile and this explanation, and suggests one change or repair. The coder then writes the
+// changed program.
 //
 // With the setting `published`, `astra` is the algorithm of its paper. It has 5 rounds, and each
 // round starts from the newest program. The planner does not see the profile, and no question shows

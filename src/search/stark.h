@@ -81,7 +81,8 @@ class StarkStrategy final : public Machine {
   std::optional<Family> family_;
   bool has_source_ = false;
   Role role_ = Role::planner;  // the role to which the open question goes
-  // Numbers of consecutive repairs of almost correct programs, and of consecutive unusable answers.
+  // fixes_: number of consecutive repairs of almost correct programs. unusable_: number of
+  // consecutive unusable answers.
   int fixes_ = 0, unusable_ = 0;
   std::optional<std::string> best_;
   std::optional<Timing> best_timing_;

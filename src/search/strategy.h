@@ -91,7 +91,8 @@ struct StarkSettings {
   // The largest numbers of children of the root and of any other node. `leaders`: how many of the
   // run's fastest programs a planner sees.
   int root_children = 5, node_children = 3, leaders = 5;
-  // The next fields switch changes to the paper's algorithm; `published` turns all changes off.
+  // Each of the next fields turns on one change to the paper's algorithm; `published` turns all of
+  // these changes off.
   bool near_misses = true;     // whether to repair almost correct programs at once
   bool equal_programs = true;  // whether to skip programs that were already evaluated
   bool bounds = true;          // whether questions to the model show bounds and profiles
@@ -124,14 +125,14 @@ struct AgentSettings {
 };
 struct StrategySettings {
   Budget budget;
-  int plateau = 8;         // number of candidates in a row without a gain that ends the search
+  int plateau = 8;         // the search ends after this many candidates in a row without a gain
   double min_gain = 0.01;  // the smallest saved share of the time that counts as a gain
   // If the task is memory-bound, the search stops when the time is at most reach_ratio times the
   // reachable bound (the time to copy the least bytes). The value 0 disables reach_ratio.
   double reach_ratio = 1.03;
-  // Every search stops when the time is at most floor_ratio times the floor. Journals of older
-  // versions (policy 2 and earlier) have a floor_ratio of 1.05 and no reach_ratio, because the
-  // floor was then the roofline.
+  // Every search stops when the time is at most floor_ratio times the floor (a lower bound of the
+  // time). Journals of older versions (policy 2 and earlier) have a floor_ratio of 1.05 and no
+  // reach_ratio, because the floor was then the roofline.
   double floor_ratio = 1;
   int repairs = 6;                      // limit of repairs while no program is correct
   int retries = 2;                      // limit of retries of an aborted evaluation

@@ -162,8 +162,8 @@ class TorchWorker {
   virtual Result<TensorSet> make_excerpt(const Context& ctx, const Task& task,
                                          const Excerpt& excerpt, const std::string& family,
                                          uint64_t seed);
-  // Does make_set() on the GPU, in the caller's GPU memory, and returns the set's notes. If this
-  // memory is too small, the error is `unsupported` and names the sizes.
+  // Does the work of make_set() on the GPU, in the caller's GPU memory, and returns the set's
+  // notes. If this memory is too small, the error is `unsupported` and names the sizes.
   virtual Result<std::vector<std::string>> fill(const Context& ctx, const Task& task,
                                                 const ShapeCase& shape, const std::string& family,
                                                 uint64_t seed, const std::vector<GpuMemory>& memory,

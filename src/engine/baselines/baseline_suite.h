@@ -38,7 +38,7 @@ struct BaselineRow {
     return status == BaselineStatus::measured || status == BaselineStatus::cached;
   }
   BaselineRecord record;
-  double describe_s = 0;  // duration of describing and admitting the task, in seconds
+  double describe_s = 0;  // seconds to describe the task and to test degenerate solutions
 };
 
 struct BaselineReport {
