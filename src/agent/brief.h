@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of a prompt: TaskBrief, which is the same for all questions of a run, and Question.
+// The data of a prompt: a TaskBrief, which is the same for all questions of a run, and a Question,
+// which describes one question to a model.
 //
-// Contract: the engine fills TaskBrief and Question from the run's events. An object to which a
-// struct points must outlive the struct.
+// Contract: the engine fills TaskBrief and Question from the run's events. A Question has pointers
+// to candidates and verdicts, which must outlive the Question.
 //
 // Example: TaskBrief brief{task, gpu, "sim:h200", floor_ns, "memory", "cute"};
 #pragma once

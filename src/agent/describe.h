@@ -30,7 +30,7 @@ std::string describe_verdict(const Verdict& verdict, double floor_ns, bool profi
 // counters. The verdict must have a profile.
 std::string describe_profile(const Verdict& verdict);
 struct HistoryText {
-  // The texts of full groups of attempts, which later attempts do not change.
+  // One text for each full group of attempts. Later attempts do not change these texts.
   std::vector<std::string> settled;
   std::string recent;  // text of the attempts after the last full group
 };

@@ -17,8 +17,9 @@
 
 namespace cutegen::agent {
 
-// Returns the faults of a program that can be found without a compiler: it checks the plan against
-// the task and the kernels' signatures, and the sources against the rules for candidates.
+// A ProgramCheck returns the faults of a program that can be found without a compiler. It compares
+// the plan with the task and with the kernels' signatures, and checks the sources by the rules for
+// candidates.
 using ProgramCheck = std::function<std::vector<Error>(const KernelProgram&)>;
 
 // `base`: the program that the reply changes. If `base` is null, the reply must contain a whole

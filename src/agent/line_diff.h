@@ -2,8 +2,8 @@
 // Finds the lines that differ between two texts.
 //
 // Contract: for texts of moderate size, line_diff() returns the shortest edit. For larger texts, it
-// marks everything between the first and the last difference as replaced, to take no longer than a
-// fraction of a second.
+// marks everything between the first and the last difference as replaced, because the shortest edit
+// would take too long.
 //
 // Example: for (const DiffLine& l : line_diff(before, after)) out += l.mark + l.text + "\n";
 #pragma once

@@ -13,9 +13,9 @@
 //
 // Without a base, the request shows the subject in full: at the base's place if the subject is
 // long, otherwise after the history. If the part that all questions share exceeds
-// wanted_prefix_tokens, make_request() removes component pages and advice. If the shared part still
-// exceeds prefix_tokens, it also shortens the graph and the reference. If the whole request is too
-// long, it shortens the history and the verdict.
+// wanted_prefix_tokens, make_request() removes component pages (agent/library.h) and advice. If the
+// shared part still exceeds prefix_tokens, it also shortens the graph and the reference. If the
+// whole request is too long, it shortens the history and the verdict.
 //
 // Example: llm::ChatRequest r = make_request(brief, question, {});
 #pragma once
@@ -40,8 +40,8 @@ struct PromptLimits {
 
 llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,
                               const PromptLimits& limits);
-// Returns the message that asks the model again, with `whole` for the whole program instead of
-// edits.
+// Returns the message that asks the model again. With `whole`, it asks for the whole program
+// instead of edits.
 std::string reask_text(const Reask& reask, bool whole);
 // Reads the approaches from the answer of a planner, or the advice from the answer of a judge.
 tl::expected<std::vector<std::string>, Reask> parse_advice(const std::string& text,

@@ -25,7 +25,7 @@ namespace cutegen::agent {
 struct ToolLimits {
   int calls = 8;          // per question
   int evaluations = 3;    // per question
-  int64_t run_calls = 0;  // tool calls that remain to the run when the question starts
+  int64_t run_calls = 0;  // tool calls that the run has left when the question starts
   int64_t run_evaluations = 0;
 };
 
@@ -38,7 +38,8 @@ struct Evaluated {
   Verdict verdict;
 };
 
-// The interface, implemented by the engine, by which tools use the evaluator and the journal.
+// The engine implements this interface, through which tools use the evaluator and the run's
+// journal.
 class ToolHost {
  public:
   virtual ~ToolHost() = default;
@@ -46,9 +47,9 @@ class ToolHost {
   // Returns an error if the record is for a call other than `call`.
   virtual Result<std::optional<ToolRecord>> recorded(const ToolRecord& call) = 0;
   virtual Result<void> record(const ToolRecord& call) = 0;
-  // Compiles and loads the program. The journal stores the verdict only in the call's record.
+  // Compiles and loads the program. The journal has the verdict only in the record of this call.
   virtual Result<Verdict> compile(const Context& ctx, const KernelProgram& program) = 0;
-  // Evaluates the draft, but each program of a question only once, even after a crash.
+  // Evaluates the draft. Within a question, evaluates each program only once, even after a crash.
   virtual Result<Evaluated> evaluate(const Context& ctx, const Candidate& draft) = 0;
   // Returns the diff from the run's best program to the draft. Returns an empty text if the
   // question may not show the best program, or if the programs are equal.
@@ -60,7 +61,7 @@ struct ToolSetting {
   double floor_ns = 0;
   std::string origin;  // name of the model that writes the drafts
   ProgramCheck check;
-  // Returns a Reask if the run had tried the program before this question.
+  // Returns a Reask (a message to the model) if the run had tried the program before this question.
   std::function<std::optional<Reask>(const KernelProgram&)> tried;
   ToolLimits limits;
   Offer offer;  // the tools that the model may call
@@ -75,9 +76,9 @@ class ToolDesk {
 
   Result<std::vector<llm::ToolResult>> answer(const Context& ctx,
                                               const std::vector<llm::ToolCall>& calls);
-  // Rewrites calls of this message that gave a whole program, after answer(): later requests repeat
-  // them as changes to an earlier draft or to the question's program. Leaves messages with data for
-  // the provider unchanged.
+  // Shortens a message of the model that later requests will repeat: if a tool call of the message
+  // has a whole program, replaces the program by changes to an earlier draft or to the question's
+  // program. Call it after answer(). Leaves messages with data for the provider unchanged.
   void tell_as_changes(llm::Message& message) const;
   int64_t calls_left() const;
   int calls() const { return calls_; }

@@ -143,19 +143,20 @@ class Fields {
   // Reads and writes an enumeration. Reading accepts only the values in `names`.
   template <class E>
   void named(const char* key, E& value, std::type_identity_t<Names<E>> names);
-  // A value that JSON stores as text: value.text() or to_string(value) produces the text, and
-  // from(text) parses the text.
+  // Reads and writes a value as a text: value.text() or to_string(value) makes the text, and
+  // from(text) parses it.
   template <class T, class F>
   void by_name(const char* key, T& value, F from);
-  // A struct or a list of structs, with the JSON fields that form(Fields&, T&) names instead of
-  // fields().
+  // Reads and writes a struct or a list of structs. The function form(Fields&, T&) names the JSON
+  // fields, instead of fields().
   template <class T, class F>
   void as(const char* key, T& value, F form, const FieldRule& rule = {});
-  // A value that to_json(value) converts to a JSON object, and that from(json) parses.
+  // Reads and writes a value as a JSON object: to_json(value) makes the object, and from(json)
+  // parses it.
   template <class T, class F>
   void via(const char* key, T& value, F from, const FieldRule& rule = {});
 
-  // Writes a value that only people need. Reading skips it.
+  // Writes a value that is only for people who read the JSON. Reading skips the value.
   void also(const char* key, Json value);
   // Errors name `place` as the place of this struct, even if another struct contains this struct. A
   // value out of bounds causes an error of kind `refused`. Use `world` if another process wrote the

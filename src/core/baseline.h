@@ -83,7 +83,8 @@ struct BaselineRecord {
   double floor_ns = 0;
   std::string bound_by;
   bool admitted = false;
-  // why the task was not admitted, or what the evaluator cannot judge for this task
+  // why the task was not admitted (a degenerate solution, such as zeros, passed all tests), or what
+  // the evaluator cannot judge for this task
   std::string remark;
   TruthMade truth;
   std::vector<ControlTime> controls;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Candidate: a kernel program proposed for a task, with its parent program and the edit of the
-// parent. Edit: the change from the parent program, in words and as parameters of a recipe (a
-// kernel template). Event: one entry of a run's journal.
+// Candidate: a kernel program proposed for a task, with the id of its parent program and an Edit.
+// Edit: the change from the parent program, in words and as parameters of a recipe (a kernel
+// template). Event: one entry of a run's journal.
 //
 // Contract: a run numbers its candidates "c1", "c2", and so on. Edit::params is empty if no recipe
 // produced the program.
@@ -18,8 +18,8 @@
 
 namespace cutegen {
 
-// An algebraic rewrite of the task's graph (recipes/algebra/rewrites.h). A recipe applied the
-// rewrite (`applied`), or the user may choose it.
+// An algebraic rewrite of the task's graph (recipes/algebra/rewrites.h). If `applied` is true, a
+// recipe applied the rewrite; otherwise, the user may enable it.
 struct Rewrite {
   std::string rule;    // "sum-of-product"
   std::string effect;  // the rewrite's effect, in one sentence

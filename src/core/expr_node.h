@@ -51,7 +51,7 @@ constexpr int kMaxNesting = 64;     // limit of nested parentheses, calls, unary
 constexpr int kMaxTreeDepth = 256;  // each operator of 1+1+1+... adds a level
 }  // namespace expr_limits
 
-// Calls `f` for every node of the tree, and for a parent before its children.
+// Calls `f` for every node of the tree. A parent comes before its children.
 inline void visit(const Expr::Node& node, const std::function<void(const Expr::Node&)>& f) {
   f(node);
   for (const auto& child : node.children) visit(*child, f);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The floor of a task on a GPU (the least time of any correct kernel), and the texts that show it.
 //
-// Contract: work_of() returns the least bytes that a program must move at a shape, and the FLOPs.
-// At every shape, it divides the FLOPs among the classes of operators in the same proportions as at
-// the official shape (the sizes in the task file). If the task has no graph, all FLOPs count as
-// matrix products, because matrix products take the least time. floor_of() returns the roofline()
-// of the result of work_of(). The texts of floor_text() and roofline_text(), which all reports and
-// prompts use, say which figure is a bound and which figure is an estimate.
+// Contract: work_of() returns the least number of bytes that a program must move at a shape, and
+// the number of FLOPs. At every shape, it divides the FLOPs among the classes of operators in the
+// same proportions as at the official shape (the sizes in the task file). If the task has no graph,
+// all FLOPs count as matrix products, because matrix products take the least time. floor_of()
+// passes the result of work_of() to roofline() (gpu/spec.h). All reports and prompts use
+// floor_text() and roofline_text(), which say whether a figure is a bound or an estimate.
 //
 // Example: Roofline r = floor_of(*find_gpu("h200"), task);
 //          std::string line = floor_text(r.floor_ns, r.reachable_ns, r.bound_by);
@@ -27,8 +27,8 @@ Roofline floor_of(const GpuSpec& gpu, const Task& task);
 Bytes written_bytes(const Task& task, const ShapeCase& shape);
 
 // Returns a text such as "213 us (least traffic at the nominal bandwidth): no kernel is faster;
-// reachable 245 us (a copy's bandwidth)". For a run of an older version, which recorded no
-// reachable time, the text shows the roofline and says so.
+// reachable 245 us (a copy's bandwidth)". Runs of an older version recorded no reachable time; for
+// them, the text shows the roofline and says so.
 std::string floor_text(double floor_ns, double reachable_ns, RooflineBound bound_by);
 // Returns a text such as "2.05 ms (bound by compute), an estimate for the operations as written;
 // algebraic rewrites can beat it". Returns an empty text if roofline_ns is 0 (unknown).

@@ -34,7 +34,8 @@ struct SizeArgument {
   int dim = -1;        // the tensor's dimension; -1: the tensor's number of elements
   int item = 0;        // if the argument is a list: the position in the list, from 1; else 0
   int64_t plus = 0;    // value of the argument minus the tensor's size
-  // The argument bounds a slice, and is the same share of the sliced axis at all sizes.
+  // True if the argument is the start or the end of a slice, and the same share of the sliced axis
+  // at all sizes (for example, half of the axis).
   bool share = false;
   bool known() const { return !tensor.empty(); }
   std::string text() const;  // "dim(x,0)", "size(x)", "(dim(x,0)-1)"

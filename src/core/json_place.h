@@ -3,8 +3,8 @@
 //
 // Contract: place_of() returns the line and column, counted from 1, of the value at a JSON pointer
 // ("" is the whole text). If the text lacks only the last key of the pointer, it returns the place
-// of the enclosing object; if the text lacks an earlier key, nullopt; for invalid JSON, an
-// arbitrary place or nullopt. It neither throws nor recurses.
+// of the enclosing object. If the text lacks an earlier key, it returns nullopt. For invalid JSON,
+// it returns nullopt or an arbitrary place. It neither throws nor recurses.
 //
 // Example: print(with_place(error, text).text());  // "plan.json:12:7: error: ..."
 #pragma once

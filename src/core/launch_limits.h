@@ -14,7 +14,8 @@ namespace cutegen {
 
 Result<void> check_launch(const Launch& launch, const EntryFacts& entry, const DeviceFacts& device,
                           const std::string& where);
-// Returns how many blocks of the launch fit on one SM, by blocks, threads and shared memory.
+// Returns how many blocks of the launch fit on one SM, given the SM's limits for blocks, threads
+// and shared memory.
 int64_t resident_blocks(const Launch& launch, const EntryFacts& entry, const DeviceFacts& device);
 
 inline constexpr int64_t kReservedSharedBytes =

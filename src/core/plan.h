@@ -25,7 +25,7 @@ struct ScratchSpec {
   std::string name;
   DType dtype = DType::u8;
   std::vector<Expr> shape;
-  bool zero = false;          // in every timed run, fill with zeros; false: with a pattern
+  bool zero = false;          // content at the start of each run: zeros; false: a pattern
   bool weights_life = false;  // "life": "weights"
 };
 
@@ -36,7 +36,7 @@ struct Im2colSpec {
 };
 
 struct TensorMapSpec {
-  std::string name, tensor, spec;  // spec: name of the kernel's cutegen::tma_spec constant
+  std::string name, tensor, spec;  // spec: name of a tma_spec constant in the source
   std::vector<Expr> dims, strides;
   std::optional<Im2colSpec> im2col;  // not set: the map is in tile mode
 };

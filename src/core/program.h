@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // KernelProgram: device sources and a launch plan. This file also declares the types of compiled
-// modules, and of plans in which all expressions have values.
+// modules and of resolved plans, in which values replace all expressions.
 //
 // Contract: program_id() hashes the sources (with normalised line ends) and the canonical plan. A
 // build_id is a hash of all inputs of one compilation: source, defines, included files, compiler,
-// flags and arch. resolve_plan() evaluates the plan for one shape. For the constants k(name) and
-// for checks of the arguments, resolve_plan() needs the facts of the compiled modules.
+// flags and arch. resolve_plan() evaluates the plan for one shape. It needs the facts about the
+// compiled modules: the constants that the plan names k(name), and the kernels' parameters, with
+// which it compares the arguments.
 //
 // Example: CG_TRY(auto p, load_program("out/")); fmt::print("{}", program_id(p));
 #pragma once
@@ -65,7 +66,7 @@ struct EntryFacts {
 struct ModuleFacts {
   std::vector<EntryFacts> entries;
   std::map<std::string, int64_t> constants;  // k(name)
-  // words of each constant of the type cutegen::tma_spec
+  // words of each constant of the type cutegen::tma_spec, which describes a tensor map
   std::map<std::string, std::vector<uint32_t>> tma_specs;
 };
 
@@ -113,9 +114,9 @@ struct ResolvedPlan {
   std::vector<std::variant<Launch, Fill>> prepare, steps;
 };
 
-// Before compilation: lists the modules that the plan needs for one shape. For an error in the
-// plan, returns a user error; for a false condition in `requires`, an `unsupported` error. Values
-// of defines are decimal integers, or floats such as "1e-05f".
+// Before compilation: lists the modules that the plan needs for one shape. If the plan has an
+// error, returns a user error. If a condition in `requires` is false, returns an `unsupported`
+// error. Values of defines are decimal integers, or floats such as "1e-05f".
 Result<std::vector<ModuleBuild>> module_builds(const KernelProgram& program, const Task& task,
                                                const ShapeCase& shape, const DeviceFacts& device);
 // After compilation: evaluates the launches. The element facts[i] describes the module that

@@ -35,7 +35,7 @@ struct TensorInfo {
   Shape shape;           // the tensor's shape at the official sizes
   bool mutated = false;  // the reference module changes the tensor in place
   // For a floating-point output: the least accurate math mode among the values from which the
-  // reference computes the output, if this is not the task's math mode.
+  // reference computes the output. Unset if it is the task's math mode.
   std::optional<MathMode> math_mode = {};
   // True if the task has TF32 convolutions, but this fp32 output depends on no convolution.
   bool without_convolution = false;
@@ -61,8 +61,8 @@ struct ShapeCase {
   std::map<std::string, Shape> tensors;
   Flops flops;
   Bytes least_bytes;  // size of the outputs and of the tensors that any program must read
-  // For a test that a model proposed: ranges for the values of some inputs, used instead of the
-  // input distributions.
+  // For a test that a model proposed: the ranges of the values of some inputs. For these inputs,
+  // the ranges replace the input distributions.
   std::map<std::string, ValueRange> values = {};
 };
 
@@ -87,7 +87,7 @@ struct Task {
   std::vector<ShapeCase> shapes;
   Graph graph;
   std::string workload;  // kinds of operators: "matmul", kElementwise, "matmul+elementwise"
-  std::vector<std::string> notes;  // notes for the user on limits in judging this task
+  std::vector<std::string> notes;  // notes for the user, such as checks that cutegen cannot make
   // The names of the tensors that forward() returns, in order. Set only if forward() returns a
   // mutated tensor, because a mutated tensor is not among the outputs.
   std::vector<std::string> returns = {};

@@ -43,8 +43,8 @@ inline constexpr size_t kMostTestCases = 6, kMostEdges = 4;
 
 void fields(Fields& v, ValueRange& range);
 void fields(Fields& v, TestCase& test);
-// These functions return the names of the sizes that a test may set, and of the inputs for whose
-// values a test may set ranges.
+// sizes_to_test() returns the names of the sizes that a test may set. inputs_to_test() returns the
+// names of the inputs whose ranges of values a test may set.
 std::vector<std::string> sizes_to_test(const Task& task);
 std::vector<std::string> inputs_to_test(const Task& task);
 Result<void> check_test_cases(const std::vector<TestCase>& tests, const Task& task);

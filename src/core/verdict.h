@@ -41,8 +41,8 @@ struct Mismatch {
   int64_t elements = 0, wrong = 0, nan = 0, unwritten = 0;
   std::vector<std::vector<int64_t>> first;  // coordinates of at most 5 wrong elements
   std::string pattern;                      // position of the wrong elements: "last tile", ...
-  // For Gate::element, the largest ratio error / tolerance; for another gate, the RMS or the bias
-  // of the errors / its limit.
+  // For Gate::element: the largest ratio error / tolerance. For Gate::rms and Gate::bias: the RMS
+  // or the bias of the errors, divided by its limit.
   double worst_ratio = 0;
   Gate gate = Gate::element;  // the limit that the output exceeds
 };
@@ -78,8 +78,9 @@ struct ShapeTiming {
   std::vector<PairedRatio> paired = {};
 };
 
-// Compares the times that the runner reports (claimed_ns) with the evaluator's own clock (seen_ns).
-// The evaluator subtracts the time of empty runs from claimed_ns and seen_ns.
+// Compares the times that the runner (the process that executes programs) reports (claimed_ns) with
+// the evaluator's own clock (seen_ns). The evaluator subtracts the time of empty runs from
+// claimed_ns and seen_ns.
 struct ClockCheck {
   double claimed_ns = 0, seen_ns = 0;  // sums over all timed runs
   bool agrees = true;
@@ -99,8 +100,8 @@ struct Timing {
   std::optional<double> sm_clock_hz, sm_clock_least_hz;
   std::vector<PairedRatio> paired;
   std::optional<ClockCheck> clock;
-  // The times at each shape of a task with several weighted shapes, for which time_ns and `paired`
-  // contain weighted geometric means.
+  // For a task with several weighted shapes: the times at each shape. Then time_ns and `paired` are
+  // weighted geometric means over the shapes.
   std::vector<ShapeTiming> shapes;
 };
 
@@ -110,15 +111,16 @@ struct SandboxGrade {
   std::map<std::string, bool> held;  // true: in effect; key: "namespaces", "seccomp", ...
 };
 
-// The number of wrong elements by the looser tolerance of public benchmarks, on the task's own
-// input distribution. Compat never changes the verdict.
+// How many elements are wrong by the looser tolerance of public benchmarks, on the task's own input
+// distribution. Compat never changes the verdict.
 struct Compat {
   std::string rule;  // "allclose 1e-4"
   int64_t elements = 0, wrong = 0;
 };
 
 // The error of one output as a whole, on the inputs that came nearest to the limit. Before
-// averaging, cutegen divides each element's error by the element's scale.
+// averaging, cutegen divides each element's error by the element's scale (Expected::unit in
+// tensor/compare.h).
 struct ErrorGate {
   std::string output, family, shape;
   double rms = 0, native_rms = 0, sequential_rms = 0, rms_limit = 0;
@@ -134,7 +136,7 @@ struct Accuracy {
   double error = 0, native_error = 0;
   double largest = 0;  // the largest absolute value of the truth
   double share = 0;    // the largest ratio error / tolerance
-  // The outputs whose RMS error and whose bias came nearest to the limit.
+  // The output whose RMS error came nearest to its limit, and the output whose bias did.
   std::optional<ErrorGate> rms, bias;
 };
 
@@ -153,13 +155,13 @@ struct Verdict {
   std::optional<BinaryAudit> audit;
   SandboxGrade sandbox;
   std::vector<std::string> skipped;  // checks that did not run, with reasons
-  // The blocks at the official shape whose results the evaluator did not compare, or the reason if
-  // it compared no results; empty if it compared every kind of block.
+  // The thread blocks at the official shape whose results the evaluator did not compare, or the
+  // reason if it compared no results. Empty if it compared every kind of block.
   std::string official_not_compared;
   int sets_judged = 0;  // number of compared input sets, over all shapes and input distributions
   std::optional<Compat> compat;
   std::optional<Accuracy> accuracy;
-  std::vector<std::string> marks;  // doubts about this verdict, such as "task not admitted"
+  std::vector<std::string> marks;  // doubts: "task not admitted" (degenerate solutions pass), ...
   Nanoseconds elapsed{0};
 };
 

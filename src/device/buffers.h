@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structs with which the evaluator describes the buffers of a run to the runner.
+// Structs with which the evaluator describes the buffers of a run to the runner, the sandboxed
+// process that executes programs.
 //
 // Contract: the JSON message carries the buffers' file descriptors, in the order of the list of
 // buffers. The runner checks that every buffer lies inside the memory that the runner received.

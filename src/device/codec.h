@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON forms of the values that evaluator and runner exchange: launches, module facts, settings and
-// reports.
+// JSON forms of the values that the evaluator and the runner (the process that executes programs)
+// exchange: launches, module facts, settings and reports.
 //
-// Contract: reading limits every size and every string, and refuses unknown fields, because the
-// evaluator does not trust the runner. In JSON, bytes are hex digits.
+// Contract: reading limits every size and the length of every string, and refuses unknown fields,
+// because the evaluator does not trust the runner. In JSON, bytes are hex digits.
 //
 // Example: CG_TRY(auto report, read_json<device::RunReport>(frame.body.at("report")));
 #pragma once

@@ -2,13 +2,13 @@
 // Device: runs kernel programs. The simulator ("sim:h200") and GPUs ("cuda:0") share this
 // interface.
 //
-// Contract: only the runner process uses a Device. load() takes PTX modules and returns facts about
-// each module. On a GPU, it uses the module's machine code if the caller passes the code; otherwise
-// the driver assembles the PTX. bind() sets the buffers of the next runs, in the caller's memory.
-// run() executes the steps of a resolved plan in order, stops at the first step that fails, and
-// copies the results to the caller's memory. If a kernel faults, run() returns a RunReport, not an
-// Error, and the device can run the next candidate. After a report with `device_lost`, the process
-// must exit.
+// Contract: only the runner, the sandboxed process that executes programs, uses a Device. load()
+// takes PTX modules and returns facts about each module. On a GPU, it uses the module's machine
+// code if the caller passes the code; otherwise the driver assembles the PTX. bind() sets the
+// buffers, in the caller's memory, that the next runs use. run() executes the steps of a resolved
+// plan in order, stops at the first step that fails, and copies the results to the caller's memory.
+// If a kernel faults, run() returns a RunReport, not an Error, and the device can run the next
+// candidate. After a report with `device_lost`, the process must exit.
 //
 // Example:
 //   CG_TRY(auto d, open_device("sim:h200")); CG_TRY(auto facts, d->load({ptx}));
@@ -63,8 +63,8 @@ struct BufferBinding {
 using PlanSteps = std::vector<std::variant<Launch, Fill>>;
 
 // The order in which the simulator starts CTAs and runs warps: by index, highest index first, or
-// random. With `mixed` (random), the simulator also switches between warps at random instructions
-// by which threads communicate.
+// random. With `mixed` (random), the simulator also switches between warps at randomly chosen
+// instructions by which threads communicate.
 enum class RunOrder { in_order, reversed, mixed };
 
 struct RunSettings {
@@ -119,7 +119,8 @@ struct LaunchTrace {
   std::string kernel;
   size_t module = 0;
   int64_t ctas_total = 0, ctas_run = 0;
-  // Half of the 95% interval, divided by the total: the largest of all counters, and of stores.
+  // Half of the 95% interval, divided by the total. sample_error is the largest such value over all
+  // counters; stored_error is the value for the stored bytes.
   double sample_error = 0, stored_error = 0;
   // CTAs of the same kind have the same control flow. `kinds` counts the kinds of CTAs in the grid,
   // `kinds_missed` the kinds without a CTA in the sample. `kinds_known` is true if the simulator
@@ -132,12 +133,13 @@ struct LaunchTrace {
   bool atomics = false;           // on global memory
   std::map<std::string, double> stored_sectors;  // stored sectors of 32 bytes, by buffer
   std::map<std::string, double> stored_bytes;    // by buffer
-  // Of each mutated tensor, after a sampled launch: the bytes that the CTAs of the sample stored in
-  // this or an earlier launch, each counted once. Not scaled to the grid.
+  // For each mutated tensor after a sampled launch: how many of its bytes the CTAs of the sample
+  // have stored, in this or an earlier launch. Each byte counts once; the number is not scaled to
+  // the grid.
   std::map<std::string, double> stored_once;
-  // Only of a sampled launch, and only of buffers for which the simulator knows it: the share of
-  // the buffer to which no block stores, and where the first such part begins, as a share (1:
-  // unknown).
+  // Set only for a sampled launch, and only for buffers for which the simulator knows where the
+  // grid stores. `unreached`: the share of the buffer to which no CTA stores. `unreached_from`:
+  // where the first part without stores begins, as a share of the buffer (1: unknown).
   std::map<std::string, double> unreached, unreached_from;
   // Instructions that at least one lane executed, in program order.
   std::vector<TracedInst> executed;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages between the evaluator and the runner (schema cutegen.runner.v1).
+// The messages between the evaluator and the runner, the sandboxed process that executes programs
+// (schema cutegen.runner.v1).
 //
 // Contract: the evaluator sends a call, and the runner sends a reply. Evaluator and runner use the
 // same fields() function for a message. If a call fails, the reply is {"error": ...}
 // (wire/channel.h). Some calls carry file descriptors: `load` carries the memory with the texts of
-// the modules, `share` carries one descriptor per buffer, and `run` carries the shared memory and
-// the small memory file onto which the runner maps large writable buffers.
+// the modules, `share` carries one descriptor per buffer, and `run` carries the shared memory and a
+// small memory file, which the runner maps repeatedly to fill large writable buffers.
 //
 // Example: CG_TRY(auto call, read_json<device::LoadCall>(frame.body));
 #pragma once

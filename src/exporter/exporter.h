@@ -2,11 +2,11 @@
 // Exporter: writes a kernel program as files that run without cutegen.
 //
 // Contract: the exporter evaluates the plan's expressions with resolve_plan(), for the official
-// shape and the user's [[shapes]]. The exported code contains the values of the expressions, except
-// for ExportKind::source, whose code evaluates the expressions at run time. Kernels write mutated
-// tensors in place, as the module's forward() does. If a task cannot be exported, for example
-// because its results are not plain tensors, the error names the reason. ExportFiles maps relative
-// file names to the content of the files.
+// shape and the user's shapes ([[shapes]] in the side file). The exported code contains the values
+// of the expressions, except for ExportKind::source, whose code evaluates the expressions at run
+// time. Kernels write mutated tensors in place, as the module's forward() does. If a task cannot be
+// exported, for example because its results are not plain tensors, the error names the reason.
+// ExportFiles maps relative file names to the content of the files.
 //
 // Example: CG_TRY(ExportSource s, build_export(ctx, tools, task, program, target));
 //   CG_TRY(ExportFiles files, export_files(s, ExportKind::torch));

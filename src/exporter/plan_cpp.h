@@ -4,8 +4,9 @@
 //
 // Contract: PlanWriter::text() returns the text of the C++ function, and adds to `given` the
 // tensors, sizes and scalars of the task that the function needs as arguments. The export contains
-// only the modules for the exported shapes. If the sizes need another module, or if a condition in
-// the plan's `requires` is false, the C++ function launches nothing and sets `taken` to false.
+// only the modules for the exported shapes. If the sizes need a module that is not in the export,
+// or if a condition in the plan's `requires` is false, the C++ function launches nothing and sets
+// `taken` to false.
 //
 // Example: PlanWriter w(source, program, modules, given, "program"); CG_TRY(auto text, w.text());
 #pragma once

@@ -3,8 +3,8 @@
 // or all code outside innermost loops.
 //
 // Contract: a part counts the instructions that the GPU issues, without padding and without the
-// slow paths of divisions and square roots. The marks of a part are its instructions that the PTX
-// has, too, such as loads and barriers, by their kind. Marks show which loops of PTX and machine
+// slow paths of divisions and square roots. The marks of a part count, by kind, the instructions
+// that also exist in the PTX, such as loads and barriers. Marks show which loops of PTX and machine
 // code belong together, and how often the assembler has unrolled a loop.
 //
 // Example: {.outside = {.instructions = 40}, .loops = {{.instructions = 12, .marks = {{"load",

@@ -22,7 +22,8 @@ namespace cutegen::llm {
 enum class FaultKind {
   retry,      // overload, rate limit or another temporary failure
   parameter,  // the server refuses `parameter`; repeat the request without it
-  // The question violates the provider's rules. The caller of read_fault() then returns a reply.
+  // The question violates the provider's rules. The caller of read_fault() then returns a reply
+  // with Stop::refusal, not an error.
   refusal,
   fatal,  // wrong key, no quota, unknown model, prompt too long, ...
 };

@@ -6,8 +6,8 @@
 // sends a request to a model, it calls open_call(), which reserves the highest possible cost of the
 // call, or returns an error if the budget is too small. The event `call_ended` replaces the
 // reservation of a call by its real cost. If a call never ended (because of a crash), its
-// reservation stays charged. The engine may apply an event twice, because apply() ignores calls
-// that it already has. Several threads may use one Ledger.
+// reservation stays charged. The engine may apply the event of a call twice, because apply()
+// ignores events that it already has. Several threads may use one Ledger.
 //
 // Example:
 //   Ledger ledger({.usd = 2.0}); for (const Event& e : events) ledger.apply(e.type, e.data);

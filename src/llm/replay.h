@@ -7,8 +7,8 @@
 // failed or broke off, or if its end was not recorded. ReplayModel answers each question with the
 // first unused answer that was recorded for the same question. If a question was not recorded, but
 // the recording has unused answers, chat() returns a user error that names the first difference.
-// ReplayModel passes further questions to the model `then` (if set) when all answers are used, and
-// questions to which the recorded run got no answer. With a MeteredModel as `then`, a resumed run
+// If `then` is set, ReplayModel passes a question to this model when all answers are used, or when
+// the recorded run got no answer to the question. With a MeteredModel as `then`, a resumed run
 // continues a dialogue without paying again. As the inner model of a MeteredModel, a ReplayModel
 // answers the questions of a whole run.
 //
@@ -57,7 +57,8 @@ class ReplayModel final : public ChatModel {
   std::optional<double> most_usd(const ChatRequest& request) const override;
   // Returns the number of unused recorded answers.
   size_t left() const;
-  // Returns how the unrecorded question that chat() refused differs from the recorded question.
+  // Returns how the question that chat() refused differs from the question that was recorded at its
+  // place.
   std::optional<Difference> difference() const;
 
  private:

@@ -10,8 +10,8 @@
 // and calls exec.
 //
 // Contract: run_supervisor() runs in a clone of a program with threads, so it uses only system
-// calls, and must not allocate memory or take locks. The caller prepares all data that it needs in
-// the Plan.
+// calls, and must not allocate memory or take locks. The caller puts all data that run_supervisor()
+// needs into the Plan.
 #pragma once
 
 #include <linux/filter.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts child processes in a sandbox, and reports which protections are in effect.
 //
-// Contract: spawn() passes only the descriptors and environment variables that the SpawnSpec lists
-// to the child. SpawnSpec::isolation requests namespaces and seccomp, and SpawnSpec::limits
+// Contract: spawn() passes to the child only the descriptors and environment variables that the
+// SpawnSpec lists. SpawnSpec::isolation requests namespaces and seccomp, and SpawnSpec::limits
 // requests rlimits. Child::grade() says which of the requested protections are in effect; a missing
 // one makes spawn() fail only if SpawnSpec::required is set. To create the namespaces, cutegen
 // prefers bubblewrap (bubblewrap.h) unless it runs as root. If cutegen may create a cgroup

@@ -5,16 +5,16 @@
 //
 // Contract: before the first program, `astra` asks the tester once for tests, which every
 // evaluation of the run then uses. If the answer is unusable, the run has no tests proposed by the
-// model. Each round starts from one program, which the evaluator has judged and profiled. If the
-// round's first program is correct, the profiler explains what limits its speed. The planner reads
-// the verdict, the profile and this explanation, and suggests one change or repair. The coder then
-// writes the changed program.
+// model. Each round starts from one program, which the evaluator has judged and profiled. If this
+// program is correct, the profiler explains what limits its speed. The planner reads the verdict,
+// the profile and this explanation, and suggests one change or repair. The coder then writes the
+// changed program.
 //
-// With the setting `published`, `astra` is the algorithm of its paper: it has 5 rounds, each starts
-// from the newest program, the planner does not see the profile, no question shows earlier
-// attempts, and the best correct program wins at the end. Otherwise, each round starts from the
-// incumbent or repairs a failed program, at most `fixes` times in a row; the profiler reads each
-// profile once, and questions show earlier attempts.
+// With the setting `published`, `astra` is the algorithm of its paper. It has 5 rounds, and each
+// round starts from the newest program. The planner does not see the profile, and no question shows
+// earlier attempts. The best correct program wins at the end. Without `published`, each round
+// starts from the incumbent or repairs a failed program, at most `fixes` times in a row. The
+// profiler reads each profile once, and questions show earlier attempts.
 //
 // Example: make_strategy(StrategyKind::astra, {.agents = AgentSettings{.published = true}});
 #pragma once

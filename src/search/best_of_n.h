@@ -4,7 +4,7 @@
 //
 // Contract: all questions to the model are the same, and none shows an earlier program. If the task
 // is a CUDA kernel, the model changes this kernel in each answer. The strategy stops when the
-// budget is used, or when the incumbent is close to the fastest possible time (the floor or the
+// budget is used up, or when the incumbent is close to the fastest possible time (the floor or the
 // reachable bound, docs/bounds.md).
 //
 // Example: make_strategy(StrategyKind::best_of_n, {.agents = AgentSettings{}});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy `cudaforge`: the model plays a judge, which names one fault or bottleneck of a
-// program, and a coder, which removes it.
+// The strategy `cudaforge`: the model plays two roles. The judge names one fault or bottleneck of a
+// program, and the coder removes it.
 //
 // Contract: the coder writes a first program. In each following round, the judge sees the program
 // with its verdict and profile, and names one fault if the program fails, or one bottleneck if it
@@ -8,7 +8,7 @@
 // its paper: each round starts from the newest program, even if it is slower, and no question shows
 // earlier attempts. Otherwise, it drops a correct program that is not faster than the incumbent,
 // and questions show earlier attempts. The strategy stops after `rounds` rounds (an unusable answer
-// uses one round), or when the budget is used.
+// uses one round), or when the budget is used up.
 //
 // Example: make_strategy(StrategyKind::cudaforge, {.agents = AgentSettings{.rounds = 10}});
 #pragma once
@@ -29,11 +29,11 @@ class CudaforgeStrategy : public Machine {
   // Contains the settings in which a strategy derived from CudaforgeStrategy can differ from it.
   struct Form {
     int rounds = 10;
-    // Which role the strategy asks before each change what to change; it asks none if empty.
+    // The role that suggests each change before the coder writes it; empty: no role does.
     std::optional<Role> adviser;
-    // Which role the strategy asks to explain the profile of each correct program; none if empty.
+    // The role that explains the profile of each correct program; empty: no role does.
     std::optional<Role> reader;
-    // How many repairs may follow each other before a return to the incumbent; no limit if empty.
+    // After this many repairs in a row, the strategy returns to the incumbent; empty: no limit.
     std::optional<int> repairs;
   };
   CudaforgeStrategy(const StrategySettings& settings, Form form)

@@ -7,7 +7,7 @@
 // line's best program, one idea at a time: first its structure, then details. A line ends when it
 // has used its share of the evaluations, when several changes in a row gain nothing, or when
 // repairs cannot make a program correct. After all lines, the line with the fastest program
-// continues until the budget is used, several changes in a row gain nothing, or the program is
+// continues until the budget is used up, several changes in a row gain nothing, or the program is
 // close to the fastest possible time (the floor or the reachable bound, docs/bounds.md). The
 // strategy accepts a program only if it is faster than the programs of all lines. The setting
 // `profiling` decides when questions show profiles (search/profiling.h).

@@ -2,10 +2,10 @@
 // Lines: the state of the short searches (lines) that the strategy `cutegen` runs one after
 // another, each from its own first program.
 //
-// Contract: one line is active at a time; Lines::now() returns it. If the first program of a line
-// stays incorrect, the line begins with another one. A line ends when several first programs have
-// stayed incorrect, when it has used its share of the evaluations, or when several changes in a row
-// gained nothing. After all lines, the last phase begins, in which
+// Contract: one line is active at a time; Lines::now() returns it. If repairs do not make the first
+// program of a line correct, the line begins again with another first program. A line ends when
+// several first programs have stayed incorrect, when it has used its share of the evaluations, or
+// when several changes in a row gained nothing. After all lines, the last phase begins, in which
 // the line with the run's best program continues. This phase ends only if all first programs of its
 // line stayed incorrect.
 //
@@ -34,11 +34,11 @@ struct Line {
   int64_t evaluations = 0;
   int misses = 0;    // number of consecutive changes without a gain
   int fixes = 0;     // number of repairs of the current candidate
-  int rewrites = 0;  // how often this line of work began anew, because no repair was correct
+  int rewrites = 0;  // how often the line began again with another first program
 
   // Records a correct candidate, and returns whether it becomes the line's best program. `of_run`
-  // is true if the line's best program is the incumbent, which the evaluator times with a
-  // candidate.
+  // is true if the line's best program is the incumbent, which the evaluator times alternately with
+  // each candidate.
   bool take(const Kept& now, bool of_run, double min_gain);
   void take_failure();
   // Records an answer of the model that the strategy cannot use.
@@ -62,8 +62,8 @@ class Lines {
   size_t number() const { return at_ + 1; }
   bool in_last_phase() const { return last_phase_; }
   bool is_over() const;  // whether the current line has ended
-  // Starts the next line or, after the last line, the last phase with the line of the best program.
-  // Returns false if no line has the best program.
+  // Starts the next line. After the last line, starts the last phase with the line that has the
+  // best program; returns false if there is no such line.
   bool next(const std::optional<Kept>& best);
 
  private:

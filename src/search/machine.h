@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machine: the base class of all strategies. A Machine has one open action at a time (a question,
 // an evaluation, ...), retries aborted evaluations, and ends the run when its evaluations or
-// minutes are used.
+// minutes are used up.
 //
 // Contract: if an event completes the open action, apply() calls the matching virtual function
 // (on_answer(), on_verdict(), ...), which must open the next action. If the evaluator aborts an
@@ -40,7 +40,8 @@ class Machine : public Strategy {
     std::vector<TestCase> tests;
   };
 
-  // Returns true if the strategy asks first; it then calls begin() after the answer.
+  // Returns true if the strategy asks a question (for tests) before the first program. The strategy
+  // then calls begin() after the answer.
   virtual bool asks_before(const Json& /*task*/) { return false; }
   void begin(std::vector<TestCase> tests);
 
@@ -56,7 +57,7 @@ class Machine : public Strategy {
   void open(Action action);
   // Opens an evaluation, or uses the verdict of a tool that has already evaluated the candidate.
   void judge(const Evaluate& wanted);
-  // Returns why the run must end: the budget is used, `best_ns` cannot improve much, or the
+  // Returns why the run must end: the budget is used up, `best_ns` cannot improve much, or the
   // evaluator keeps failing. The result is empty if the run may continue.
   std::optional<std::string> end_of_run(std::optional<double> best_ns) const;
 
@@ -71,7 +72,8 @@ class Machine : public Strategy {
   double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
   bool memory_bound_ = false;
   int64_t evaluations_ = 0;
-  // Numbers of candidates in a row that were aborted, and that were correct with the best time.
+  // set_aside_: number of consecutive candidates that were aborted. ties_: number of consecutive
+  // candidates that were correct and had the best time.
   int set_aside_ = 0, ties_ = 0;
   Feedback feedback_;            // feedback of the last verdict
   std::vector<TestCase> tests_;  // the proposed tests that evaluations use

@@ -5,11 +5,12 @@
 //
 // Contract: if open() is true, questions may show profiles; it then stays true for the rest of the
 // line. The mode decides when it becomes true:
-// - `adaptive`: when the structure settles or, if the line has a correct program, at the latest
-//   after a fifth of the run's evaluations (at least two)
+// - `adaptive`: when the structure has settled, or when the line has a correct program and has
+//   judged as many candidates as a fifth of the budget's evaluations (at least two)
 // - `delayed`: when the line has more correct candidates than fixed_depth() of the workload
 // - `from_start`: at once
 // - `never`: never
+//
 // The structure of a line's programs (launches, tiling, movement of data) has settled if, over the
 // last kWindow correct candidates, no accepted edit changed it and the best time fell by less than
 // the share kFlat.
@@ -47,8 +48,8 @@ class Profiling {
  private:
   ProfilingMode mode_;
   int threshold_ = 0, depth_ = 0;
-  // Numbers of judged candidates: so far (`steps_`), and from which the mode `adaptive` shows
-  // profiles even if the structure has not settled (`latest_`).
+  // steps_: number of candidates judged so far. From latest_ steps on, the mode `adaptive` shows
+  // profiles even if the structure has not settled.
   int64_t steps_ = 0, latest_ = 0;
   int steady_ = 0;  // number of correct candidates since an edit changed the structure
   bool open_ = false;

@@ -7,10 +7,10 @@
 // coder writes a first program. If it selects a correct program, the planner names one change and
 // the parts of the source to change, and the coder changes only these parts. If it selects a failed
 // program, the debugger repairs it. A question shows only some other programs, depending on the
-// role that the model plays (tree.h). The strategy stops when the budget is used, when a program is
-// close to the fastest possible time (the floor or the reachable bound, docs/bounds.md), or when it
-// cannot select any node. The random numbers follow from the seed in the settings and are part of
-// the question, so that a replay can check them.
+// role that the model plays (tree.h). The strategy stops when the budget is used up, when a program
+// is close to the fastest possible time (the floor or the reachable bound, docs/bounds.md), or when
+// it cannot select any node. The random numbers follow from the seed in the settings and are part
+// of the question, so that a replay can check them.
 //
 // With the setting `published`, `stark` is the algorithm of its paper. Otherwise, it differs in
 // seven ways, each with a switch in StarkSettings:
@@ -81,7 +81,8 @@ class StarkStrategy final : public Machine {
   std::optional<Family> family_;
   bool has_source_ = false;
   Role role_ = Role::planner;  // the role to which the open question goes
-  // Numbers of consecutive repairs of almost correct programs, and of consecutive unusable answers.
+  // fixes_: number of consecutive repairs of almost correct programs. unusable_: number of
+  // consecutive unusable answers.
   int fixes_ = 0, unusable_ = 0;
   std::optional<std::string> best_;
   std::optional<Timing> best_timing_;

@@ -88,17 +88,18 @@ struct StarkSettings {
   uint64_t seed = 1;
   // The probability that a step selects a random leaf; if empty, 0.35 with `published`, else 0.1.
   std::optional<double> epsilon;
-  // The most children of the root and of other nodes, and how many of the run's fastest programs
-  // (the leaders) a planner sees.
+  // The largest numbers of children of the root and of any other node. `leaders`: how many of the
+  // run's fastest programs a planner sees.
   int root_children = 5, node_children = 3, leaders = 5;
-  // The next fields switch changes to the paper's algorithm; `published` turns all changes off.
+  // Each of the next fields turns on one change to the paper's algorithm; `published` turns all of
+  // these changes off.
   bool near_misses = true;     // whether to repair almost correct programs at once
   bool equal_programs = true;  // whether to skip programs that were already evaluated
   bool bounds = true;          // whether questions to the model show bounds and profiles
   bool families = true;        // whether a bandit chooses the kind of change (families.h)
   bool credit = true;          // whether the bandit credits repairs and discounts failures
   bool drift = true;           // whether to prefer the newest of equally fast programs
-  int starts = 2;              // how many first programs must be correct before a change
+  int starts = 2;              // number of correct first programs before the search changes one
   bool operator==(const StarkSettings&) const = default;
 };
 
@@ -114,7 +115,7 @@ struct AgentSettings {
   int64_t chain_evaluations = 0;
   bool planner = true;  // whether a planner names an approach for each line first
   bool judge = true;    // whether a judge diagnoses the program before the second repair
-  int fixes = 3;        // the most repairs of a failed change to a correct program
+  int fixes = 3;        // limit of repairs of a failed change to a correct program
   int rounds = 10;      // number of rounds of `cudaforge`
   // How many programs `astra` proposes after the first; if empty, 5 with `published`, else 10.
   std::optional<int> astra_rounds = {};
@@ -124,17 +125,17 @@ struct AgentSettings {
 };
 struct StrategySettings {
   Budget budget;
-  int plateau = 8;         // number of candidates in a row without a gain that ends the search
+  int plateau = 8;         // the search ends after this many candidates in a row without a gain
   double min_gain = 0.01;  // the smallest saved share of the time that counts as a gain
   // If the task is memory-bound, the search stops when the time is at most reach_ratio times the
   // reachable bound (the time to copy the least bytes). The value 0 disables reach_ratio.
   double reach_ratio = 1.03;
-  // Every search stops when the time is at most floor_ratio times the floor. Journals of older
-  // versions (policy 2 and earlier) have a floor_ratio of 1.05 and no reach_ratio, because the
-  // floor was then the roofline.
+  // Every search stops when the time is at most floor_ratio times the floor (a lower bound of the
+  // time). Journals of older versions (policy 2 and earlier) have a floor_ratio of 1.05 and no
+  // reach_ratio, because the floor was then the roofline.
   double floor_ratio = 1;
-  int repairs = 6;                      // the most repairs while no program is correct
-  int retries = 2;                      // the most retries of an aborted evaluation
+  int repairs = 6;                      // limit of repairs while no program is correct
+  int retries = 2;                      // limit of retries of an aborted evaluation
   std::optional<AgentSettings> agents;  // empty if recipes propose programs, without a model
 };
 

@@ -5,7 +5,7 @@
 // Contract: node 0 is the root and stands for the reference; it has no program. The tree never
 // removes a node. The search may select a node unless one of three limits excludes it:
 // - The root has root_children children.
-// - Another node has more than node_children children, and all of them failed.
+// - A node other than the root has more than node_children children, and all of them failed.
 // - The model was asked to change the node's program, and more than node_children of its answers
 //   were programs that the run already knew.
 // If several nodes are equally fast, fastest() returns the newest node with `drift`, so that a
@@ -58,9 +58,9 @@ class Tree {
   // Returns the number of correct programs that have no correct ancestor.
   int correct_starts() const;
 
-  // Return the windows of planner, coder and debugger, which begin with `node` itself. The planner
-  // also sees the node's children and the run's fastest programs, the coder the node's children and
-  // the children of its siblings, and the debugger the node's siblings.
+  // Return the windows of planner, coder and debugger. Each window begins with `node` itself. The
+  // planner also sees the node's children and the run's fastest programs. The coder also sees the
+  // node's children and the children of its siblings. The debugger also sees the node's siblings.
   std::vector<int> plan_window(int node) const;
   std::vector<int> code_window(int node) const;
   std::vector<int> debug_window(int node) const;

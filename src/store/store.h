@@ -6,8 +6,8 @@
 // from 1 without gaps. The store computes the table of runs from the events, and rebuilds it if its
 // version differs. The first event of a run is `opened`, to which the store adds the run's RunInfo
 // as the field "run". The store moves long texts of an event into blobs, and restores them when it
-// reads the event. Each run has at most one writer, which holds a lock until its process ends, and
-// any number of readers. The store refuses folders on network file systems.
+// reads the event. Each run has any number of readers and at most one writer, which holds a lock
+// until its process ends. The store refuses folders on network file systems.
 //
 // Example:
 //   CG_TRY(auto s, Store::open("runs")); CG_TRY(auto run, s->create({...}));

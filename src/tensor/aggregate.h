@@ -2,15 +2,14 @@
 // The error of an output as a whole: the root mean square (RMS) and the bias of its elements'
 // errors, and the limits for RMS and bias.
 //
-// Contract: each element's error is divided by the element's scale (Expected::unit), so that errors
-// of large elements do not hide errors of small elements. The bias is the mean error in the
-// direction of the truth (the result in float64): a factor of 1.01 on all elements is pure bias.
-// The limits for RMS and bias follow from the errors of two references: the native reference
-// (PyTorch in the task's dtypes), and a sequential sum in the arithmetic of the math mode. In
-// measurements, kernels with accurate sums stayed below 2.5 times the larger error of the two
-// references. Kernels with products in tf32, with only two tf32 products for each float32 product,
-// or with sums without promotion exceeded 2.5 times this error. docs/tolerance.md gives the
-// reasons.
+// Contract: each element's error is divided by the element's scale (Expected::unit in
+// tensor/compare.h), so that errors of large elements do not hide errors of small elements. The
+// bias is the mean error in the direction of the truth (the result in float64): a factor of 1.01 on
+// all elements is pure bias. The limits for RMS and bias follow from the errors of two references:
+// the native reference (PyTorch in the task's dtypes), and a sequential sum in the arithmetic of
+// the math mode. In measurements, kernels with accurate sums stayed below 2.5 times the larger
+// error of the two references. Kernels with plain tf32 products or with truncating accumulators
+// exceeded 2.5 times this error. docs/tolerance.md gives the measurements.
 //
 // Example:
 //   AggregateLimits l = aggregate_limits(rule, {native, sequential, floor}, independent_errors);

@@ -3,19 +3,20 @@
 // whole.
 //
 // Contract: tolerance_i = factor * max(native_i, sensitivity_i, eps * |truth_i|) + flush(dtype).
-// native_i is the largest error |native - truth| of the native reference (PyTorch in the task's
-// dtypes) among 65 elements: the element and the 32 elements next smaller and next larger in
-// magnitude. Therefore, an element may have an error even if the native reference is exact at this
-// element. If the results of sequential sums are known, the tolerance is at least 4 times their
-// largest error among the same elements, because PyTorch may add in double, but kernels add in
-// float32. eps is at least the dtype's half ulp. The user's limit (rtol, atol) can only narrow the
-// tolerance. A NaN must match NaN, and an infinity the same infinity. If truth and native reference
-// differ in being finite, infinite or NaN (for example, the native reference overflowed), an
-// element that matches either of them passes. An integer must equal the truth or the native result.
-// An integer whose sensitivity is at least 1 may differ from the truth by one, because the rounding
-// of an input can change the integer by one. With nan_is_undefined, any value passes if the truth
-// is NaN. If the sensitivity is +infinity, any value passes, because the result depends on the
-// order of evaluation. If the sensitivity's sign bit is set, NaN also passes, because some order of
+// sensitivity_i is how far the truth moves if the inputs change by one rounding. native_i is the
+// largest error |native - truth| of the native reference (PyTorch in the task's dtypes) among 65
+// elements: the element and the 32 elements next smaller and next larger in magnitude. Therefore,
+// an element may have an error even if the native reference is exact at this element. If the
+// results of sequential sums are known, the tolerance is at least 4 times their largest error among
+// the same elements, because PyTorch may add in double, but kernels add in float32. eps is at least
+// the dtype's half ulp. The user's limit (rtol, atol) can only narrow the tolerance. A NaN must
+// match NaN, and an infinity the same infinity. If truth and native reference differ in being
+// finite, infinite or NaN (for example, the native reference overflowed), an element that matches
+// either of them passes. An integer must equal the truth or the native result. An integer whose
+// sensitivity is at least 1 may differ from the truth by one, because the rounding of an input can
+// change the integer by one. With nan_is_undefined, any value passes if the truth is NaN. If the
+// sensitivity is +infinity, any value passes, because the result depends on the order of
+// evaluation. If the sensitivity's sign bit is set, NaN also passes, because some order of
 // evaluation gives NaN. RMS and bias of the output as a whole must stay within aggregate_limits()
 // (tensor/aggregate.h). docs/tolerance.md gives the reasons for the tolerances.
 //
@@ -41,8 +42,8 @@ struct ToleranceRule {
   double factor = 32;
   double eps = 0x1p-23;
   double rms = 2.5;  // RMS limit / larger reference RMS; 0: no limits for the whole output
-  double floor_eps = 0x1p-23;   // floor of an element's reference error: this factor * |truth|
-  double sensitivity = 2;       // floor of an element's reference error: this factor * sensitivity
+  double floor_eps = 0x1p-23;   // lower bound of an element's reference error / |truth|
+  double sensitivity = 2;       // lower bound of an element's reference error / sensitivity
   double growth = 1;            // assumed sequential RMS / native RMS if there is no sequential sum
   double rtol = -1, atol = -1;  // the user's limit; negative: no limit
 };
@@ -57,9 +58,9 @@ struct OutputSpec {
   Shape shape;
 };
 
-// For each element, the errors from which the limits of the whole output follow: the error of a
-// sequential sum (empty if unknown), and the error of rounding alone, each divided by
-// Expected::unit.
+// Two errors of each element, divided by Expected::unit: the error of a sequential sum (empty if
+// unknown), and the error of rounding alone. The limits of the whole output follow from these
+// errors.
 struct ReferenceErrors {
   std::vector<double> sequential, rounding;
   ToleranceRule rule;

@@ -67,7 +67,7 @@ struct CompileResult {
   Nanoseconds elapsed{0};
   // The processor time that a "warm" compile saved.
   Nanoseconds saved{0};
-  // How long a compile takes that parses the whole program; 0 if unknown.
+  // The time of a compile that parses the whole program; 0 if unknown.
   Nanoseconds cold{0};
   sandbox::Grade grade;
 };

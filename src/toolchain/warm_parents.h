@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WarmParents: a set of partly parsed programs (WarmParent) within a memory budget. Programs with
-// the same beginning as a parsed program (its children) compile faster.
+// WarmParents: a set of partly parsed programs (WarmParent) within a memory budget. A program that
+// has the same beginning as a parsed program (its parent) compiles faster.
 //
 // Contract: keep() adds a parent. A background thread measures how much memory the parents'
 // processes use. If all parents together exceed the budget, the thread drops the least recently

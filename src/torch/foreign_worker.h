@@ -32,7 +32,7 @@ struct ForeignOptions {
   std::string python;
   std::filesystem::path script;
   std::string device;              // "cuda:0"; empty: the CPU, which only tests correctness
-  std::string arch;                // the GPU's architecture ("sm_90a"), for which builds compile
+  std::string arch;                // the architecture for which the solution's extensions are built
   bool tf32 = false;               // matrix products and convolutions may use TF32
   bool tf32_convolutions = false;  // convolutions may use TF32 (PyTorch's default)
   bool require_sandbox = false;

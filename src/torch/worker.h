@@ -64,7 +64,7 @@ struct BaselineOpened {
 
 struct DescribeOptions {
   bool shrink = true;                // whether to derive small test shapes, also of odd sizes
-  int64_t small_elements = 1 << 17;  // most elements of a small shape's tensors together
+  int64_t small_elements = 1 << 17;  // limit for all tensors of a small shape together
   // for each shape of the user: values of named constants
   std::vector<std::vector<std::pair<std::string, int64_t>>> user_shapes;
   AskedAccuracy asked = {};  // accuracy that the user asks for
@@ -162,8 +162,8 @@ class TorchWorker {
   virtual Result<TensorSet> make_excerpt(const Context& ctx, const Task& task,
                                          const Excerpt& excerpt, const std::string& family,
                                          uint64_t seed);
-  // Does make_set() on the GPU, in the caller's GPU memory, and returns the set's notes. If this
-  // memory is too small, the error is `unsupported` and names the sizes.
+  // Does the work of make_set() on the GPU, in the caller's GPU memory, and returns the set's
+  // notes. If this memory is too small, the error is `unsupported` and names the sizes.
   virtual Result<std::vector<std::string>> fill(const Context& ctx, const Task& task,
                                                 const ShapeCase& shape, const std::string& family,
                                                 uint64_t seed, const std::vector<GpuMemory>& memory,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lets an evaluator time PyTorch on many tasks on one GPU, and stores the times in the cache.
 //
-// Contract: for several tasks in parallel, the evaluator checks that degenerate solutions fail,
-// computes the float64 results, and times the baselines (eval/baselines/suite.h). The report has a
-// row for each task. A row with times has the status `measured`, or `cached` if an earlier call
-// measured them. A row without times has another status, and `reason` says why. Because
-// measure_baselines() stores each complete row at once, the same call continues after an
-// interruption.
+// Contract: for several tasks in parallel, the evaluator checks that degenerate solutions (zeros, a
+// copy of the input, ...) fail, computes the float64 results, and times the baselines
+// (eval/baselines/suite.h). The report has a row for each task. A row with times has the status
+// `measured`, or `cached` if an earlier call measured them. A row without times has another status,
+// and `reason` says why. Because measure_baselines() stores each complete row at once, the same
+// call continues after an interruption.
 //
 // Example: CG_TRY(auto r, measure_baselines(EvaluatorClient::start, ctx, cache, s, tasks, seen));
 #pragma once
@@ -38,13 +38,14 @@ struct BaselineRow {
     return status == BaselineStatus::measured || status == BaselineStatus::cached;
   }
   BaselineRecord record;
-  double describe_s = 0;  // duration of describing and admitting the task, in seconds
+  double describe_s = 0;  // seconds to describe the task and to test degenerate solutions
 };
 
 struct BaselineReport {
   std::string gpu, uuid, driver, torch;
   std::vector<ControlTime> controls;
-  // Reason if the control kernels have no times, so that later runs cannot scale the baselines.
+  // Why the control kernels (fixed kernels that show the GPU's speed) have no times, or empty.
+  // Without their times, later runs cannot scale the baselines.
   std::string trouble;
   std::vector<BaselineRow> rows;
   double seconds = 0;

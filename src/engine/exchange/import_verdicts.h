@@ -8,10 +8,10 @@
 // missing or differs, or if the task differs. A second import of the same entry changes nothing.
 //
 // An imported program can become the incumbent only if its figures come from the run's GPU model,
-// if its evaluation policy and build ids agree with the run's, and if it is faster than the
-// incumbent. The comparison needs figures of the incumbent from the same GPU model and driver, for
-// example from an imported verdict. After an import, the journal contains the candidates, and the
-// out folder the best program.
+// if its build ids and its version of the judging rules agree with the run's, and if it is faster
+// than the incumbent. The comparison needs figures of the incumbent from the same GPU model and
+// driver, for example from an imported verdict. After an import, the journal contains the
+// candidates, and the run's out folder contains the best program.
 //
 // Example: CG_TRY(auto done, import_verdicts(real_parts(), ctx, *store, "last", {"in", "out"}, o));
 #pragma once

@@ -5,8 +5,8 @@
 // Contract: a question depends only on the run's events and on the strategy's request, so a replay
 // of a recorded run asks the same questions. If a reply cannot be applied, the proposer sends the
 // reason to the model and asks again, at most `reasks` times. If all replies fail, the answer is
-// `unusable`: the strategy loses a step, but the run does not end. If the budget forbids a call of
-// the model, the answer is `nothing`, and its reason is the exhausted limit. The proposer checks a
+// `unusable`: the strategy loses a step, but the run does not end. If the budget is too small for a
+// call of the model, the answer is `nothing`, with the limit as its reason. The proposer checks a
 // program against the task, the kernels' signatures and the device before it proposes it. If a
 // question offers tools, the model may call them before it replies (agent/tool_desk.h). The
 // proposer then returns the fastest correct program among the reply and the evaluated drafts
@@ -22,8 +22,8 @@
 namespace cutegen::engine {
 
 bool asks_model(const OptimizeSettings& settings);
-// Returns the mode of tools in the settings, but replaces `automatic` by the mode that suits this
-// model and strategy.
+// Returns the setting `tools`, but replaces `automatic` by the mode that suits this model and
+// strategy.
 ToolsMode settle_tools(const OptimizeSettings& settings, const llm::ChatModel& model);
 Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model, RunTools& tools,
                                                       const OptimizeSettings& settings,

@@ -38,7 +38,7 @@ class Proposer {
 inline constexpr const char* kCommandModel = "command:";
 inline constexpr const char* kBuiltinModel = "builtin";
 
-// The source of proposals: recipes, a user's command, or a language model.
+// The source of proposals: recipes (kernel templates), a user's command, or a language model.
 enum class ProposerKind { builtin, command, model };
 ProposerKind proposer_kind(const std::string& model);
 
@@ -50,7 +50,7 @@ Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model,
 // Returns an error if the name selects no proposer. Call check_model() before any work starts.
 Result<void> check_model(const std::string& model);
 Json answer_data(const Answer& answer);
-// Asks the proposer, but for the role `source`, answers with the task's own CUDA kernel.
+// Asks the proposer. For the role `source`, returns the task's own CUDA kernel instead.
 Result<Answer> answer_to(Proposer& proposer, const Context& ctx, const search::Ask& ask,
                          const RunView& run);
 

@@ -3,10 +3,11 @@
 // program over them.
 //
 // Contract: the engine scales cached times (engine/run/baseline_cache.h) to the present speed of
-// the GPU, for which the evaluator times a few fixed kernels (control kernels). Without usable
-// cached times, it times PyTorch's eager mode once. `note` says whether the run uses cached times,
-// or why not. A gain is a speedup with a cold L2. A baseline without a time has no gain. The event
-// `baselines` contains TaskBaselines as JSON, and `compared` contains BaselineGains.
+// the GPU. The evaluator determines this speed by timing a few fixed kernels (control kernels).
+// Without usable cached times, the evaluator times PyTorch's eager mode once. `note` says whether
+// the run uses cached times, or why not. A gain is a speedup with a cold L2. A baseline without a
+// time has no gain. The event `baselines` contains TaskBaselines as JSON, and `compared` contains
+// BaselineGains.
 //
 // Example: for (const BaselineGain& g : gains(*view.baselines, mode, ns)) use(g.kind, g.speedup);
 #pragma once

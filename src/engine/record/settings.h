@@ -24,7 +24,8 @@ using cutegen::to_string;
 Names<ToolsMode> enum_names(ToolsMode);
 Result<ToolsMode> parse_tools(const std::string& name, const std::string& where);
 
-// The address, the key and the limits of a language model, which the proposer `builtin` ignores.
+// The address, the key and the limits of a language model. The proposer `builtin` ignores these
+// settings.
 struct ModelSettings {
   std::string url;  // empty: the provider's default address
   // Defaults: the key in an environment variable, and the prices in models/prices.toml.

@@ -106,8 +106,8 @@ struct RunView {
   // mode requires.
   std::optional<BaselineGain> gain() const;
   // over_first(): the step's speedup over the first correct program; nullopt for an imported step.
-  // over_floor(): the step's time divided by the task's floor, for an imported step by the floor on
-  // the step's device.
+  // over_floor(): the step's time divided by the task's floor (the least possible time). For an
+  // imported step, it uses the floor on the step's device.
   std::optional<double> over_first(const RunStep& step) const;
   std::optional<double> over_floor(const RunStep& step) const;
   // Return the incumbent's profile or certificate, or null.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Converts a certificate to tables and to text, which show the time of each baseline in each timing
-// mode, the baseline's accuracy, and the floor.
+// mode, the baseline's accuracy, and the floor (the least possible time).
 //
 // Contract: times and ratios have 95% confidence intervals; the table shows "-" for a missing
 // ratio. The rows are the program, the baselines (first the fastest with a cold L2) and the floor.

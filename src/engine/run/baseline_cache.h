@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BaselineCache: stores measured baselines on disk, and the newest times of the control kernels.
+// BaselineCache: stores measured baselines on disk, and the newest times of the control kernels
+// (fixed kernels that show the GPU's present speed).
 //
 // Contract: a private folder has one file for each combination of task, GPU model, driver and
 // torch. keep() replaces a file atomically. If a file is missing, unreadable or of another version,

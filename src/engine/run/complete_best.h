@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles the best program before a run ends and, on a GPU, certifies this program, each within a
-// time limit.
+// Profiles the best program before a run ends. On a GPU, also certifies it: measures its speedups
+// over the baselines in fresh processes. Certifying has a time limit.
 //
 // Contract: wants_profile() and wants_certificate() are false if the run already has the result, so
 // a resumed run repeats nothing. If profiling or certifying fails, the run continues, and the
@@ -15,8 +15,8 @@
 
 namespace cutegen::engine {
 
-// Returns whether to profile the best program: never an imported program or a program with a
-// profile.
+// Returns whether the settings ask for a profile of the best program. The result is false for an
+// imported program, and for a program that has a profile.
 bool wants_profile(const RunView& view);
 bool wants_certificate(const RunView& view);
 

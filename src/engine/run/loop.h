@@ -31,8 +31,9 @@ struct Parts {
       open_model{};
   // Finds a task's cached baselines; without this function, runs have no baselines.
   std::function<std::optional<BaselineRecord>(const eval::OpenedTask&)> find_baselines{};
-  // Returns the present times of the control kernels. To time the kernels, the function opens a
-  // task in the given evaluator, which must be able to keep two tasks open.
+  // Returns the present times of the control kernels (fixed kernels that show the GPU's speed). To
+  // time the kernels, the function opens a task in the given evaluator, which must be able to keep
+  // two tasks open.
   std::function<Result<std::vector<ControlTime>>(const Context&, eval::EvaluatorClient&,
                                                  const eval::OpenedTask&)>
       controls{};

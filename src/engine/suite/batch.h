@@ -38,7 +38,7 @@ struct RunRow {
   std::vector<std::optional<double>> curve;  // the best time in ns after 1, 2, 3, ... evaluations
   bool modelled() const { return time_origin == to_string(Origin::modelled); }
   bool ended() const { return status != RowStatus::pending && status != RowStatus::interrupted; }
-  std::optional<double> floor_ratio() const;  // the best time divided by the floor
+  std::optional<double> floor_ratio() const;  // best time / floor (least possible time)
   std::vector<BaselineGain> gains() const;
   // The speedup over the fastest baseline with at least the precision of the task's math mode.
   std::optional<BaselineGain> hardest_gain() const;
@@ -50,7 +50,7 @@ struct BatchItem {
   // to twice the limit.
   double minutes = 0;
   bool goes_on = false;  // continue an unfinished run that an earlier process began
-  std::string since;     // if set: also use finished runs, but no run that began earlier
+  std::string since;     // if set: reuse finished runs, too, but no run from before this time
 };
 
 struct BatchSettings {
@@ -71,8 +71,8 @@ Result<void> run_batch(const Parts& parts, const Context& ctx, store::Store& sto
                        const BatchSettings& settings, const std::vector<BatchItem>& items,
                        BatchObserver& observer);
 
-// Returns the exit code for several rows: 0 if a row is correct; otherwise the code of the rows'
-// status if all rows have the same status; otherwise kExitFailed.
+// Returns the exit code for several rows: 0 if at least one row is correct. Otherwise, returns the
+// code of the rows' status if all rows have the same status, else kExitFailed.
 int exit_code(const std::vector<const RunRow*>& rows);
 
 // The largest size of bench.json and compare.json, in bytes.

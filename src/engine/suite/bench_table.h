@@ -15,7 +15,8 @@ namespace cutegen::engine {
 struct BenchClass {
   std::string workload;
   int64_t tasks = 0, correct = 0;
-  std::optional<double> floor_ratio;  // geometric mean of time / floor over correct programs
+  std::optional<double> floor_ratio;  // geometric mean of time / floor (the least possible time)
+                                      // over correct programs
 };
 
 std::vector<BenchClass> bench_classes(const std::vector<BenchRow>& rows);

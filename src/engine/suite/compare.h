@@ -16,12 +16,13 @@
 
 namespace cutegen::engine {
 
-// Returns the strategies that `compare` accepts: climb, which uses recipes, and cutegen, cudaforge,
-// stark, astra, astra-single and best-of-n, which ask a language model.
+// Returns the strategies that `compare` accepts: climb, which uses recipes (kernel templates), and
+// cutegen, cudaforge, stark, astra, astra-single and best-of-n, which ask a language model.
 std::vector<std::string> comparable_strategies();
 // A strategy that asks a model may name the dialect of its programs: "cutegen:cuda".
 Result<std::vector<std::string>> parse_strategies(const std::string& text);
-// Returns each strategy that asks a model once for each dialect, if there are several dialects.
+// If there are several dialects, returns each strategy that asks a model once per dialect, and the
+// other strategies unchanged.
 Result<std::vector<std::string>> with_dialects(const std::vector<std::string>& strategies,
                                                const std::vector<std::string>& dialects);
 

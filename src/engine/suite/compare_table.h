@@ -2,10 +2,10 @@
 // Converts a comparison to a text table, to CSV and to JSON (schema cutegen.compare.v1).
 //
 // Contract: the JSON contains everything that `compare` needs to continue, and comparison_from()
-// reads the JSON. A floor ratio is the best time divided by the floor. Means are geometric means,
-// first over the repetitions that solved a task, then over the tasks that every strategy solved
-// (common tasks). A curve shows the best result after k evaluations; if a run ended earlier, the
-// curve uses its last result.
+// reads the JSON. A floor ratio is the best time divided by the floor (the least possible time).
+// Means are geometric means, first over the repetitions that solved a task, then over the tasks
+// that every strategy solved (common tasks). A curve shows the best result after k evaluations; if
+// a run ended earlier, the curve uses its last result.
 //
 // Example: print_text(compare_table(settings, comparison));
 #pragma once

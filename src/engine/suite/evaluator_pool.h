@@ -2,10 +2,10 @@
 // EvaluatorPool: shares a few evaluators among many runs.
 //
 // Contract: lease() connects a run to one of the evaluators, which keeps the run's task open until
-// the run destroys the returned client. The run occupies it only while it opens its task or
-// evaluates a program. While the run waits for its model, other runs use the evaluator, in the
-// order of their requests. If an evaluator has failed, the next run restarts it before using it.
-// The pool must outlive all clients.
+// the run destroys the returned client. The run occupies the evaluator only while the evaluator
+// opens the task or evaluates a program. While the run waits for its model, other runs use the
+// evaluator, in the order of their requests. If an evaluator has failed, the next run restarts it
+// before using it. The pool must outlive all clients.
 //
 // Example: EvaluatorPool pool(parts, {.evaluators = 2, .runs = 32});
 //          CG_TRY(auto evaluator, pool.lease(ctx, options)); evaluator->open_task(ctx, file);

@@ -18,7 +18,7 @@ namespace cutegen::engine {
 struct RewriteGroup {
   int64_t tasks = 0, correct = 0;
   std::optional<double> against_best;  // geometric mean of speedups over the best baseline
-  std::optional<double> over_floor;    // geometric mean of program time / floor
+  std::optional<double> over_floor;    // geometric mean of time / floor (least possible time)
 };
 
 struct RewriteSummary {

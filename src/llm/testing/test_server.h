@@ -72,8 +72,8 @@ class TestServer {
   Http http_;
 };
 
-// TestModel is a model of a real provider that sends its requests to the test server, which returns
-// scripted answers.
+// TestModel is like a model of a real provider, but its requests go to the test server, which
+// returns scripted answers.
 class TestModel {
  public:
   TestModel(const std::string& provider, const Json& script, ModelConfig config = quick()) {

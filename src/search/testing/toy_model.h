@@ -57,7 +57,7 @@ struct ToyRun {
   // The best time after each evaluation; infinite while no program is correct.
   std::vector<double> best;
   std::string end;  // why the run ended
-  // Returns by which share of the optimum the best time after n evaluations exceeds the optimum.
+  // Returns (best time after n evaluations - optimum) / optimum.
   double regret(size_t n, double optimum_ns) const;
 };
 
