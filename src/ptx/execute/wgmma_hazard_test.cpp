@@ -179,8 +179,8 @@ TEST_F(WgmmaHazard, Descriptors) {
   auto bad = [&](uint64_t a, uint64_t b) {
     return found(kernel(kWgmmaBegin + kProduct + kWgmmaEnd, a, b), "bad_descriptor");
   };
-  Finding f = bad(tile(128), tile(32768));
-  EXPECT_TRUE(says(f, "the descriptor of A has start address 0x80 with base offset 0"))
+  Finding f = bad(tile(256) | uint64_t{1} << 49, tile(32768));
+  EXPECT_TRUE(says(f, "the descriptor of A has start address 0x100 with base offset 1"))
       << f.message;
   f = bad(tile(0), tile(32768, 512));
   EXPECT_TRUE(says(f, "the descriptor of B has stride byte offset 512")) << f.message;
@@ -193,8 +193,11 @@ TEST_F(WgmmaHazard, Descriptors) {
   EXPECT_TRUE(says(f, "reserved bits")) << f.message;
   // Without a swizzle, the halves of a slice may overlap.
   run(kernel(kWgmmaBegin + kProduct + kWgmmaEnd, tile(0) & ~k128, tile(32768)), LaunchStatus::ok);
-  // A tile inside a pattern is correct with the base offset that the ISA prescribes.
+  // A tile may begin inside a pattern, and the pattern anywhere if the base offset says so.
+  run(kernel(kWgmmaBegin + kProduct + kWgmmaEnd, tile(128)), LaunchStatus::ok);
   run(kernel(kWgmmaBegin + kProduct + kWgmmaEnd, tile(128) | uint64_t{1} << 49), LaunchStatus::ok);
+  // Groups of eight rows may lie at any distance in rows.
+  run(kernel(kWgmmaBegin + kProduct + kWgmmaEnd, tile(0, 1280)), LaunchStatus::ok);
   f = found(kernel(kWgmmaBegin + kProduct + kWgmmaEnd, tile(0), tile(64512)), "out_of_bounds");
   EXPECT_TRUE(says(f, "wgmma reads B at offset")) << f.message;
   EXPECT_TRUE(says(f, "which has 65536 bytes")) << f.message;

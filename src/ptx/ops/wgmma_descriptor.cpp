@@ -57,17 +57,21 @@ std::optional<std::string> SharedTile::fault() const {
   if (d.reserved)
     return fmt::format("reserved bits {:#x}: they must be zero (bits 14-15, 30-31, 46-48, 52-61)",
                        d.reserved);
+  // A pattern may begin at a multiple of its size, and the tile anywhere in it. Otherwise, the base
+  // offset says where the pattern begins.
   const uint32_t row = d.row_bytes, phases = row / kChunk - 1;
-  if (((d.start >> 7) & phases) != (d.base_offset & phases)) {
+  if (d.base_offset != 0 && ((d.start >> 7) & phases) != (d.base_offset & phases)) {
     return fmt::format(
-        "start address {:#x} with base offset {}: the pattern of a {}-byte swizzle must begin at a "
-        "multiple of {} bytes, or base offset must be (start >> 7) & {}",
+        "start address {:#x} with base offset {}: the base offset must be 0 if the pattern of a "
+        "{}-byte swizzle begins at a multiple of {} bytes, otherwise (start >> 7) & {}",
         d.start, d.base_offset, row, kGroup * row, phases);
   }
   const bool swizzled = row != kChunk;
   const bool several_groups = uint32_t(rows) > kGroup;
   if (!mn_major) {
-    if (auto bad = wrong_offset("stride", d.stride, several_groups)) return bad;
+    // An H200 accepts groups of eight rows at any distance in rows, for a swizzle of 128 bytes.
+    const bool apart = row == kCoreMatrix && d.stride >= kGroup * row && d.stride % row == 0;
+    if (auto bad = wrong_offset("stride", d.stride, several_groups && !apart)) return bad;
     // Without a swizzle, the two halves of a slice may lie anywhere, and even overlap.
     // cutegen/conv_wgmma.cuh relies on this, and an H100 multiplies its cells in tf32.
     if (swizzled || d.leading > 0) return std::nullopt;
