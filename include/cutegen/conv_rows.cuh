@@ -6,7 +6,7 @@
 // channels contiguous and all other strides multiples of 16 bytes. Element is half_t, bfloat16_t or
 // tfloat32_t; floats must already be rounded to tf32. The weights have the layout (output channel,
 // step, channel of the step). A step is a filter tap with kDepth input channels (64, or 32 floats);
-// weights beyond the input channels are zero. turn_positions() and pack_steps() write these layouts.
+// weights beyond the input channels are zero. TurnedTile and pack_steps() write these layouts.
 // Sums are floats. There are one to three axes, kSpatial; missing first axes have size 1.
 //
 // For a convolution of floats in tf32, Element may be half_t: both types have 11 significant bits,
@@ -21,10 +21,8 @@
 // consumer warpgroups take turns: while one multiplies a tile, the other does the work after the
 // convolution of another tile.
 //
-// - write(tile, place, read, value, store) calls store(value(sum, read(c, at), c, at), c, at) for
-//   each result, as the function of the same name in conv_wgmma.cuh does. `c` is a ConvChannel
-//   (conv_result.cuh). The value `at` is place(row, lane). `row` counts the positions of all images,
-//   and `lane` is c.lane.
+// - write(storage, window, images, tile, place, read, value, store) calls store(value(sum, read(c, at),
+//   c, at), c, at) for each result (conv_finish.cuh), as write() in conv_wgmma.cuh does.
 // - each_channel() and channel() keep values that depend only on the channel.
 //
 // Example: ConvRows<G> conv; conv.begin(storage);
@@ -34,46 +32,40 @@
 //          } else {
 //            conv.start_multiplying();
 //            for (tile...) {
-//              if (conv.skips(0, window.steps())) continue;
-//              conv.multiply(0, window.steps(), storage);
-//              conv.write(tile, place, read, value, store);
+//              if (conv.skips(window)) continue;
+//              conv.multiply(window, storage);
+//              conv.write(storage, window, images, tile, place, read, value, store);
 //            }
 //          }
 #pragma once
 
-#include <cutegen/conv_result.cuh>
+#include <cutegen/conv_finish.cuh>
 #include <cutegen/gemm_wgmma.cuh>
 #include <cutegen/tf32.cuh>
 #include <cutegen/vec.cuh>
 
 namespace cutegen {
 
-// The sizes of a convolution. The element of an array for axis i comes before that for axis i + 1.
-struct ConvWindow {
-  int out[3], kernel[3], start[3], stride[3], dilation[3];  // start: minus the padding
-  int chunks;                                               // steps of a filter tap
-
-  CUTE_DEVICE int steps() const { return kernel[0] * kernel[1] * kernel[2] * chunks; }
-};
-
 template <class G>
 struct ConvRows : WgmmaGemm<typename G::Element, typename G::Element, typename G::Element, G::kTileM,
-                            G::kTileN, G::kStages, 8, 8, true, true, true, 1, 1, true, G::kKept> {
+                            G::kTileN, G::kStages, 8, 8, true, true, true, 1, 1, true, G::kKept>,
+                  ConvFinish<G> {
   using Geometry = G;
   using Element = typename G::Element;
   using Gemm = WgmmaGemm<Element, Element, Element, G::kTileM, G::kTileN, G::kStages, 8, 8, true,
                          true, true, 1, 1, true, G::kKept>;
   static constexpr int kDepth = 128 / int(sizeof(Element));
-  static constexpr int kColumns = Gemm::kPart / 2;  // columns of a row that a thread holds
   static_assert(G::kTileN % 32 == 0 && G::kSpatial >= 1 && G::kSpatial <= 3);
 
-  // Rounded up, so that a ChannelValues is aligned to its size or to 16 bytes.
-  static constexpr int kChannelPitch =
-      G::kChannelValues == 0 ? 1 : G::kChannelValues <= 2 ? G::kChannelValues : (G::kChannelValues + 3) / 4 * 4;
-  using ChannelValues = Pack<float, kChannelPitch>;
   struct Storage : Gemm::Storage {
-    ChannelValues channels[2][G::kChannelValues == 0 ? 1 : G::kTileN];  // of each consumer
+    typename ConvFinish<G>::Channels channels;
+    typename ConvFinish<G>::Staged staged;
   };
+
+  // Returns the number of tiles of positions.
+  static CUTE_DEVICE int tiles(ConvWindow const& window, int64_t images) {
+    return int(cute::ceil_div(images * window.out[0] * window.out[1] * window.out[2], int64_t(G::kTileM)));
+  }
 
   // Loads the inputs and weights of a tile.
   CUTE_DEVICE void load(cute::TmaDescriptor const& input, cute::TmaDescriptor const& weights,
@@ -109,57 +101,21 @@ struct ConvRows : WgmmaGemm<typename G::Element, typename G::Element, typename G
     });
   }
 
-  // Stores f(channel) for the channels of a tile. Does nothing if `tile` is the same as in the
-  // previous call.
-  template <class F>
-  CUTE_DEVICE void each_channel(Storage& storage, int tile, F&& f) {
-    if (tile == kept_tile_) return;
-    kept_tile_ = tile;
-    sync();  // now all threads have read the values of the previous tile
-    for (int c = threadIdx.x % 128; c < G::kTileN; c += 128) storage.channels[consumer()][c] = f(c);
-    sync();
-  }
+  // Returns whether the other consumer computes this tile.
+  CUTE_DEVICE bool skips(ConvWindow const& window) { return Gemm::skips(0, window.steps()); }
 
-  // Returns the value that each_channel() stored for channel c of the tile.
-  static CUTE_DEVICE ChannelValues channel(Storage& storage, int c) {
-    return storage.channels[consumer()][c];
+  CUTE_DEVICE void multiply(ConvWindow const& window, Storage& storage) {
+    Gemm::multiply(0, window.steps(), storage);
   }
 
   template <class P, class R, class V, class F>
-  CUTE_DEVICE void write(TileIndex tile, P&& place, R&& read, V&& value, F&& store) const {
-    const int lane = threadIdx.x % 32, channel = lane % 4 * 2;
-    const int top = tile.m * G::kTileM + threadIdx.x % 128 / 32 * 16 + lane / 4;
-    CUTE_UNROLL
-    for (int line = 0; line < 2 * Gemm::kBlocks; ++line) {  // a thread holds parts of these rows
-      const int block = line / 2, half = line % 2;
-      auto const at = place(top + block * 64 + half * 8, channel);
-      CUTE_UNROLL
-      for (int first = 0; first < kColumns; first += 8) {
-        auto const c = [&](int i) { return ConvChannel{channel, (first + i) / 2 * 8 + i % 2}; };
-        decltype(read(c(0), at)) more[8];
-        decltype(value(0.0f, more[0], c(0), at)) finished[8];
-        // The order of these loops hides latencies.
-        CUTE_UNROLL
-        for (int i = 0; i < 8; ++i) more[i] = read(c(i), at);
-        CUTE_UNROLL
-        for (int i = 0; i < 8; ++i) {
-          const float sum = this->results[block][first * 2 + i / 2 * 4 + half * 2 + i % 2];
-          finished[i] = value(sum, more[i], c(i), at);
-        }
-        CUTE_UNROLL
-        for (int i = 0; i < 8; ++i) store(finished[i], c(i), at);
-      }
-    }
+  CUTE_DEVICE void write(Storage& storage, ConvWindow const&, int64_t, TileIndex tile, P&& place,
+                         R&& read, V&& value, F&& store) const {
+    this->finish(
+        storage, this->results,
+        [&](int block, int line) { return tile.m * G::kTileM + block * 64 + line; }, place, read,
+        value, store);
   }
-
- private:
-  static CUTE_DEVICE int consumer() { return threadIdx.x / 128; }
-  static CUTE_DEVICE void sync() {
-    if (consumer() == 0) asm volatile("bar.sync 1, 128;" ::: "memory");
-    else asm volatile("bar.sync 2, 128;" ::: "memory");
-  }
-
-  int kept_tile_ = -1;
 };
 
 // Rounds a value to the type that the tensor cores multiply. No value except zero becomes zero in
@@ -194,87 +150,97 @@ CUTE_DEVICE bool any_flag(int const* flags, int64_t count) {
 
 // Copies positions [first, first + 64) and channels [channel, channel + 64) of an image to the
 // layout (position, channel). The result has `pitch` channels, a multiple of 8. at(position)
-// returns a position's offset. A CTA of 256 threads calls turn_positions() with `shared`, an array
-// of 64 * 66 elements. With Vector above 1, positions are contiguous, and each address is a
-// multiple of Vector elements. If Watched is true, Element is half_t, and the function returns
-// whether fits_halves() is true for the 64 channels of each position that the thread writes.
-template <class Element, int Vector, bool Watched, class T, class A>
-CUTE_DEVICE bool turn_positions(T const* from, int64_t channel_stride, int positions, int channels,
-                                int first, int channel, A&& at, Element* to, int pitch,
-                                Element* shared) {
-  constexpr int kPitch = sizeof(Element) == 4 ? 65 : 66;
-  Pack<T, Vector> packs[64 * 64 / 256 / Vector];
-  CUTE_UNROLL
-  for (int i = 0; i < 64 * 64 / 256 / Vector; ++i) {
-    const int index = i * 256 + threadIdx.x, c = channel + index / (64 / Vector),
-              p = first + index % (64 / Vector) * Vector;
-    packs[i] = Pack<T, Vector>{};
-    if (c < channels && p < positions)
-      packs[i] = *reinterpret_cast<Pack<T, Vector> const*>(from + c * channel_stride + at(p));
-  }
-  CUTE_UNROLL
-  for (int i = 0; i < 64 * 64 / 256 / Vector; ++i) {
-    const int index = i * 256 + threadIdx.x;
+// returns a position's offset. A CTA of 256 threads calls fetch(), which starts to load a tile, then
+// put(), and after a barrier store(). `shared` is an array of 64 * 66 elements. With Vector above 1,
+// positions are contiguous, and each address is a multiple of Vector elements. If Watched is true,
+// Element is half_t, and store() returns whether fits_halves() is true for the 64 channels of each
+// position that the thread writes.
+template <class Element, int Vector, bool Watched, class T>
+class TurnedTile {
+  static constexpr int kPitch = sizeof(Element) == 4 ? 65 : 66, kPacks = 64 * 64 / 256 / Vector;
+  Pack<T, Vector> packs_[kPacks];
+
+ public:
+  template <class A>
+  CUTE_DEVICE void fetch(T const* from, int64_t channel_stride, int positions, int channels, int first,
+                         int channel, A&& at) {
     CUTE_UNROLL
-    for (int v = 0; v < Vector; ++v)
-      shared[(index % (64 / Vector) * Vector + v) * kPitch + index / (64 / Vector)] =
-          conv_operand<Element>(to_float(packs[i].element[v]));
-  }
-  __syncthreads();
-  constexpr int kWidth = 16 / sizeof(Element);
-  bool fits = true;
-  CUTE_UNROLL
-  for (int i = 0; i < 64 * 64 / 256 / kWidth; ++i) {
-    const int index = i * 256 + threadIdx.x, c = index % (64 / kWidth) * kWidth,
-              p = index / (64 / kWidth);
-    Pack<Element, kWidth> pack;
-    CUTE_UNROLL
-    for (int v = 0; v < kWidth; ++v) pack.element[v] = shared[p * kPitch + c + v];
-    if constexpr (Watched) {
-      unsigned largest = 0;
-      CUTE_UNROLL
-      for (int v = 0; v < kWidth; ++v) largest = max(largest, half_magnitude(pack.element[v]));
-      CUTE_UNROLL
-      for (int lanes = 1; lanes < 64 / kWidth; lanes *= 2)
-        largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
-      fits &= fits_halves(largest);
+    for (int i = 0; i < kPacks; ++i) {
+      const int index = i * 256 + threadIdx.x, c = channel + index / (64 / Vector),
+                p = first + index % (64 / Vector) * Vector;
+      packs_[i] = Pack<T, Vector>{};
+      if (c < channels && p < positions)
+        packs_[i] = *reinterpret_cast<Pack<T, Vector> const*>(from + c * channel_stride + at(p));
     }
-    if (first + p < positions && channel + c < pitch)
-      *reinterpret_cast<Pack<Element, kWidth>*>(to + int64_t(first + p) * pitch + channel + c) = pack;
   }
-  return fits;
-}
+
+  CUTE_DEVICE void put(Element* shared) const {
+    CUTE_UNROLL
+    for (int i = 0; i < kPacks; ++i) {
+      const int index = i * 256 + threadIdx.x;
+      CUTE_UNROLL
+      for (int v = 0; v < Vector; ++v)
+        shared[(index % (64 / Vector) * Vector + v) * kPitch + index / (64 / Vector)] =
+            conv_operand<Element>(to_float(packs_[i].element[v]));
+    }
+  }
+
+  static CUTE_DEVICE bool store(Element const* shared, int positions, int first, int channel,
+                                Element* to, int pitch) {
+    constexpr int kWidth = 16 / sizeof(Element);
+    bool fits = true;
+    CUTE_UNROLL
+    for (int i = 0; i < 64 * 64 / 256 / kWidth; ++i) {
+      const int index = i * 256 + threadIdx.x, c = index % (64 / kWidth) * kWidth,
+                p = index / (64 / kWidth);
+      Pack<Element, kWidth> pack;
+      CUTE_UNROLL
+      for (int v = 0; v < kWidth; ++v) pack.element[v] = shared[p * kPitch + c + v];
+      if constexpr (Watched) {
+        unsigned largest = 0;
+        CUTE_UNROLL
+        for (int v = 0; v < kWidth; ++v) largest = max(largest, half_magnitude(pack.element[v]));
+        CUTE_UNROLL
+        for (int lanes = 1; lanes < 64 / kWidth; lanes *= 2)
+          largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
+        fits &= fits_halves(largest);
+      }
+      if (first + p < positions && channel + c < pitch)
+        *reinterpret_cast<Pack<Element, kWidth>*>(to + int64_t(first + p) * pitch + channel + c) = pack;
+    }
+    return fits;
+  }
+};
 
 // Returns element `index` of the packed weights of steps that are `depth` channels deep.
 // weight(out, in, k0, k1, k2) returns an unpacked weight.
 template <class Element, class F>
-CUTE_DEVICE Element pack_steps(ConvWindow const& window, int64_t index, int depth, int channels,
+CUTE_DEVICE Element pack_steps(ConvWindow const& window, int index, int depth, int channels,
                                F&& weight) {
-  const int in = int(index % (window.chunks * depth));
-  int64_t rest = index / (window.chunks * depth);
-  const int k2 = int(rest % window.kernel[2]);
+  const int in = index % (window.chunks * depth);
+  int rest = index / (window.chunks * depth);
+  const int k2 = rest % window.kernel[2];
   rest /= window.kernel[2];
-  const int k1 = int(rest % window.kernel[1]);
+  const int k1 = rest % window.kernel[1];
   rest /= window.kernel[1];
-  const int k0 = int(rest % window.kernel[0]);
+  const int k0 = rest % window.kernel[0];
   return conv_operand<Element>(in < channels ? to_float(weight(rest / window.kernel[0], in, k0, k1, k2))
                                              : 0.0f);
 }
 
-// Writes the packed weights, with all CTAs of a launch. If Watched is true, Engine::Element is
-// half_t, and the function returns whether fits_halves() is true for the weights of each warp. A
-// warp has 32 input channels of a filter tap.
+// Writes the packed weights, with `blocks` CTAs. This CTA has number `block`. If Watched is
+// true, Engine::Element is half_t, and the function returns whether fits_halves() is true for the
+// weights of each warp. A warp has 32 input channels of a filter tap.
 template <class Engine, bool Watched, class F>
 CUTE_DEVICE bool pack_weights(int const (&kernel)[3], int in_channels, int64_t out_channels,
-                              F&& weight, void* packed) {
+                              F&& weight, void* packed, int block, int blocks) {
   using Element = typename Engine::Element;
   const ConvWindow window{{}, {kernel[0], kernel[1], kernel[2]}, {}, {}, {},
                           cute::ceil_div(in_channels, Engine::kDepth)};
-  const int64_t all = out_channels * window.steps() * Engine::kDepth;
+  const unsigned all = unsigned(out_channels * window.steps() * Engine::kDepth);
   bool fits = true;
-  for (int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x; i < all;
-       i += int64_t(blockDim.x) * gridDim.x) {
-    const Element x = pack_steps<Element>(window, i, Engine::kDepth, in_channels, weight);
+  for (unsigned i = block * blockDim.x + threadIdx.x; i < all; i += blockDim.x * blocks) {
+    const Element x = pack_steps<Element>(window, int(i), Engine::kDepth, in_channels, weight);
     static_cast<Element*>(packed)[i] = x;
     if constexpr (Watched) fits &= fits_halves(__reduce_max_sync(0xffffffffu, half_magnitude(x)));
   }

@@ -2,11 +2,10 @@
 // {{title}}
 //
 // A convolution on Hopper's tensor cores, as a product whose rows are the positions of the result.
-// Kernel `{{pack}}` orders the weights, and kernel `{{turn}}` makes the input channels-last. Kernel
-// `{{name}}` then loads, for each filter tap, the inputs of a tile by TMA. Each CTA computes tiles,
-// one after the other.
+// Kernel `{{arrange}}` reorders the weights, and makes the input channels-last. Kernel `{{name}}` then
+// loads {{loads}} by TMA. Each CTA computes tiles, one after the other.
 #include <cute/tensor.hpp>
-#include <cutegen/conv_rows.cuh>
+#include <cutegen/{{header}}.cuh>
 #include <cutegen/math.cuh>
 
 using namespace cute;
@@ -17,18 +16,71 @@ using namespace cute;
 // Does the work after the convolution for one element, in float32.
 {{compute}}
 
-// Reorders the weights, and rounds them to the type that the tensor cores multiply.
-extern "C" __global__ void __launch_bounds__(256)
-{{pack}}(const {{weight_type}}* __restrict__ {{weight}}, {{packed_type}}* __restrict__ packed,{{pack_params}}
+// Reorders the weights, and rounds them to the type that the tensor cores multiply. Returns what
+// cutegen::pack_weights() returns.
+template <class Engine, bool Watched>
+CUTE_DEVICE bool {{arrange}}_weights(const {{weight_type}}* {{weight}}, void* packed, int block, int blocks,
          int64_t in_of_group, int64_t out_of_group, int64_t kernel0, int64_t kernel1, int64_t kernel2,
          int64_t weight_o, int64_t weight_i, int64_t weight0, int64_t weight1, int64_t weight2) {
   const int kernel[] = {int(kernel0), int(kernel1), int(kernel2)};
   auto read = [&](int64_t out, int64_t in, int k0, int k1, int k2) {
-    return {{weight}}[out * weight_o + in * weight_i + k0 * weight0 + k1 * weight1 + k2 * weight2];
+    return {{weight}}[{{read_weight}}];
   };
-{{pack_body}}
+  return cutegen::pack_weights<Engine, Watched>(kernel, int(in_of_group), out_of_group, read, packed,
+                                                block, blocks);
 }
-{{turn_kernel}}
+
+// Copies tiles of the input to channels-last order, in the type that the tensor cores multiply: the
+// first, and then every `step`-th of them. The loads of a tile overlap with the stores of the previous
+// one. Returns whether all values fit (TurnedTile).
+template <class Element, bool Watched>
+CUTE_DEVICE bool {{arrange}}_input(const {{input_type}}* {{input}}, void* turned, Element* shared, int64_t tile,
+       int64_t step, int64_t tiles, int64_t in_n, int64_t in_c, int64_t in0, int64_t in1, int64_t in2,
+       int64_t in_s0, int64_t in_s1, int64_t in_s2, int64_t in_of_group, int64_t pitch) {
+  constexpr int kVector = {{vector}};  // the plan sets it: 1 if runs of positions are not aligned
+  const int positions = int(in0 * in1 * in2);
+  const int across = ceil_div(int(pitch), 64), tiles_of_image = across * ceil_div(positions, 64);
+  auto at = [&](int position) -> int64_t {
+    if constexpr (kVector > 1) return position;
+    const int row = position / int(in2);
+    return position % int(in2) * in_s2 + row % int(in1) * in_s1 + row / int(in1) * in_s0;
+  };
+  auto channel_of = [&](int64_t t) { return int(t % tiles_of_image) % across * 64; };
+  auto first_of = [&](int64_t t) { return int(t % tiles_of_image) / across * 64; };
+  cutegen::TurnedTile<Element, kVector, Watched, {{input_type}}> turn;
+  auto fetch = [&](int64_t t) {
+    turn.fetch({{input}} + t / tiles_of_image * in_n, in_c, positions, int(in_of_group), first_of(t),
+               channel_of(t), at);
+  };
+  bool fits = true;
+  if (tile < tiles) fetch(tile);
+  for (; tile < tiles; tile += step) {
+    turn.put(shared);
+    __syncthreads();
+    if (tile + step < tiles) fetch(tile + step);
+    fits &= turn.store(shared, positions, first_of(tile), channel_of(tile),
+                       static_cast<Element*>(turned) + tile / tiles_of_image * positions * pitch,
+                       int(pitch));
+    __syncthreads();
+  }
+  return fits;
+}
+
+// The first `packs` CTAs reorder the weights. The others copy the input.
+extern "C" __global__ void __launch_bounds__(256)
+{{arrange}}(const {{weight_type}}* __restrict__ {{weight}}, {{packed_type}}* __restrict__ packed,
+       const {{input_type}}* __restrict__ {{input}}, {{packed_type}}* __restrict__ turned,{{flags_param}}
+       int64_t packs, int64_t tiles, {{arrange_sizes}}) {
+  using Element = {{geometry}}::Element;
+  __shared__ Element shared[64 * 66];
+  [[maybe_unused]] bool fits = true;
+  if (blockIdx.x < packs)
+    fits = {{arrange}}_weights<{{engine}}, {{watched}}>({{weight}}, packed, int(blockIdx.x), int(packs), {{weight_list}});
+  else
+    fits = {{arrange}}_input<Element, {{watched}}>({{input}}, turned, shared, blockIdx.x - packs,
+                                            gridDim.x - packs, tiles, {{input_list}});{{arrange_report}}
+}
+{{arrange_wide}}
 extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, 1)
 {{name}}(const __grid_constant__ TmaDescriptor map_input,
        const __grid_constant__ TmaDescriptor map_weights,{{wide_params}}
@@ -44,8 +96,8 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, 1)
         {-{{padding0}}, -{{padding1}}, -{{padding2}}}, { {{stride0}}, {{stride1}}, {{stride2}}},
         { {{dilation0}}, {{dilation1}}, {{dilation2}}},
         int((in_of_group + Engine::kDepth - 1) / Engine::kDepth)};
-    const int all_rows = int(batches * out0 * out1 * out2), steps = window.steps();
-    const int tiles_m = ceil_div(all_rows, G::kTileM), tiles_n = ceil_div(int(out_of_group), G::kTileN);
+    const int all_rows = int(batches * out0 * out1 * out2);
+    const int tiles_m = Engine::tiles(window, batches), tiles_n = ceil_div(int(out_of_group), G::kTileN);
     conv.begin(storage);
     if (conv.produces()) {
       conv.start_loading();
@@ -56,8 +108,8 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, 1)
     conv.start_multiplying();
     for (int id = blockIdx.x; id < tiles_m * tiles_n; id += gridDim.x) {
       const auto tile = cutegen::tile_index(id, tiles_m, tiles_n);
-      if (conv.skips(0, steps)) continue;
-      conv.multiply(0, steps, storage);
+      if (conv.skips(window)) continue;
+      conv.multiply(window, storage);
 {{constants}}      // The offset of a position's first channel in each tensor.
       struct Place {
         bool inside;

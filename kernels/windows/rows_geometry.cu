@@ -4,6 +4,7 @@ struct {{geometry}} {
   static constexpr int kTileM = 128, kTileN = {{tile_n}}, kStages = {{stages}}, kSpatial = {{rank}};
   static constexpr int kKept = {{kept}};  // steps whose weights stay in shared memory
   static constexpr int kChannelValues = {{channel_values}};  // floats per channel, for the work after it
+  static constexpr int kSlice = {{slice}};  // channels that pass through shared memory at a time
 };
 using {{engine}} = cutegen::ConvRows<{{geometry}}>;
 static_assert(sizeof({{engine}}::Storage) <= {{shared}});

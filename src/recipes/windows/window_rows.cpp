@@ -10,29 +10,23 @@
 #include "recipes/graph/reshape.h"
 #include "recipes/nest/channel_values.h"
 #include "recipes/nest/windowed.h"
+#include "recipes/windows/rows_layout.h"
 #include "recipes/windows/window_text.h"
 
 namespace cutegen::recipes {
 namespace {
 
-constexpr int64_t kTileRows = 128, kThreadsOfRows = 384;
-constexpr int64_t kMostSharedRows = int64_t{227} << 10;
-constexpr int64_t kMostRowStages = 8, kFewestStages = 4;
+constexpr int64_t kThreadsOfRows = 384;
+constexpr int64_t kMostTaps = 9;         // of a patch; the kernel unrolls them
+constexpr int64_t kCopiers = 16;         // CTAs per SM that copy the input
 constexpr int64_t kMostStride = 8;       // the driver's limit for steps between pixels
 constexpr int64_t kFewestChannels = 24;  // fewer input channels would leave most of a step empty
 // Products per result for which the copy of floats pays. Measured on an H200: 576 and 2,240
 // products take 0.6 to 0.98 of the other kernel's time, 192 take 1.03 to 2.5.
 constexpr int64_t kFewestOfFloats = 512;
-// More values per channel make the work after the convolution too long: with six, the kernel takes
-// 1.2 times the other kernel's time.
-constexpr size_t kMostValuesOfFloats = 2;
-
 bool halves(const Fused& fused) {
   return size_of(fused.window->input.dtype) == 2;
 }
-
-// Input channels of a step of 16-bit operands, and of a step of floats.
-constexpr int64_t kDepth = 64, kWideDepth = 32;
 
 // Whether a value that half precision does not represent makes the program multiply floats.
 bool watched(const Fused& fused) {
@@ -62,74 +56,108 @@ bool fits_map(const Window& window) {
   return true;
 }
 
+// The number of filter taps along the first of three axes. Each of these taps has its own patch.
+int64_t window_depth(const Fused& fused) {
+  const Window& w = fused.window->window;
+  return w.rank() == 3 ? w.kernel[0] : 1;
+}
+
+bool params_legal(const Fused& fused, const Json& params) {
+  const RowsLayout l = rows_layout(fused, params, false);
+  const Window w = rows_window(fused);
+  const bool unit = std::all_of(w.stride.begin(), w.stride.end(), [](int64_t s) { return s == 1; });
+  const int64_t taps = product(w.kernel) / window_depth(fused);
+  return l.fits() && (!l.patched() || (unit && taps <= kMostTaps)) &&
+         (l.kept == 0 || fused.axes[1].size <= l.tile_n) &&
+         (!watched(fused) || rows_layout(fused, params, true).fits());
+}
+
+// Cycles that the work after the convolution takes for a channel of a tile. A rough fit to times of
+// ten convolutions on an H200.
+double finish_cycles(const Fused& fused) {
+  double cycles = halves(fused) ? 130 : 100;
+  for (const Inst& inst : fused.insts) {
+    if (inst.kind != InstKind::leaf) {
+      cycles += 10;
+      continue;
+    }
+    const std::vector<int>& axes = fused.inputs[size_t(inst.operand)].axes;
+    if (&inst != &fused.insts[size_t(fused.window->inst)] && !axes.empty() && axes.back() > 1)
+      cycles += 80;  // a residual
+  }
+  return cycles;
+}
+
+constexpr double kClock = 1.9e9, kFixed = 6e-6;  // Hz; seconds of a launch
+constexpr double kTileCycles = 3000;             // of a tile, besides its elements
+
+// How much longer stores of short runs take: of eight positions that are not whole sectors of 32
+// bytes. On an H200, stores of task 4 of KernelBench's level 2 took 2.4 times as long.
+double store_factor(const Fused& fused, const RowsLayout& l) {
+  if (!l.patched() || l.across != 8) return 1;
+  return fused.axes.back().size % 8 != 0 ? 2.5 : halves(fused) ? 1.1 : 1;
+}
+
+// Estimates in seconds, fitted to the same times.
+double rows_seconds(const Fused& fused, const Json& params) {
+  const WindowLeaf& leaf = *fused.window;
+  const RowsLayout l = rows_layout(fused, params, false);
+  const int64_t tiles = l.tiles(fused) * ceil_div(fused.axes[1].size, l.tile_n),
+                rounds = ceil_div(tiles, kSms), steps = rows_steps(fused);
+  const auto taps = double(l.patched() ? product(leaf.window.kernel) / window_depth(fused) : 1);
+  const double lines = l.patched() ? double(l.lines() * l.columns()) : double(l.tile_m);
+  const double loaded = 128 * double(steps) * (lines / taps + double(l.kept > 0 ? 0 : l.tile_n));
+  // Narrow tiles are bound by reads of shared memory.
+  const double rate = 2048 * (l.tile_n >= 96 ? 0.8 : l.tile_n >= 64 ? 0.7 : 0.45);
+  const double multiplied = double(l.tile_m * l.tile_n * kRowsDepth * steps) / rate;
+  const double finished =
+      kTileCycles + finish_cycles(fused) * double(l.tile_n) * store_factor(fused, l);
+  // Consumers that take turns overlap the work after the convolution with multiplications.
+  const double cycles = l.tile_m == 128
+                            ? std::max({loaded / 36, multiplied, (multiplied + finished) / 2})
+                            : std::max(loaded / 36, multiplied + finished);
+  const double copied =
+      double(product(leaf.input.shape)) * double(size_of(leaf.input.dtype) + 2) / 3.7e12;
+  return 2 * kFixed + (watched(fused) ? kFixed : 0) + copied + double(rounds) * cycles / kClock;
+}
+
 int64_t rows_of(const Fused& fused) {
   int64_t rows = fused.axes[0].size;
   for (size_t i = 2; i < fused.axes.size(); ++i) rows *= fused.axes[i].size;
   return rows;
 }
 
-int64_t steps_of(const Fused& fused) {
-  return product(fused.window->window.kernel) * ceil_div(input_channels(fused), kDepth);
-}
-
-// Shared memory of a CTA that keeps the weights of `kept` steps, or of all stages.
-int64_t shared_of(const Fused& fused, int64_t tile_n, int64_t stages, int64_t kept) {
-  const auto values = int64_t(channel_values(fused).size());
-  const int64_t pitch = values <= 2 ? values : ceil_div(values, 4) * 4;
-  const int64_t tiles = stages * kTileRows + (kept > 0 ? kept : stages) * tile_n;
-  const int64_t base = ceil_div(tiles * 128 + stages * 16 + 16, 1024) * 1024;
-  return base + ceil_div(pitch == 0 ? 8 : 2 * 4 * pitch * tile_n, 1024) * 1024;
-}
-
-int64_t stages_of(const Fused& fused, int64_t tile_n, int64_t kept) {
-  int64_t stages = kMostRowStages;
-  while (stages > 2 && shared_of(fused, tile_n, stages, kept) > kMostSharedRows) --stages;
-  return stages;
-}
-
-// Whether a CTA can keep all weights.
-bool can_keep(const Fused& fused, int64_t tile_n) {
-  const int64_t kept = steps_of(fused);
-  return fused.axes[1].size <= tile_n &&
-         shared_of(fused, tile_n, kFewestStages, kept) <= kMostSharedRows;
-}
-
-// The steps whose weights a CTA keeps.
-int64_t kept_of(const Fused& fused, const Json& params) {
-  return int_param(params, "rows_keep") != 0 ? steps_of(fused) : 0;
-}
-
-// Estimates in seconds. The rates, in products per second, are rough values for an H200.
-double rows_seconds(const Fused& fused, int64_t tile_n) {
-  const WindowLeaf& leaf = *fused.window;
-  const int64_t steps = product(leaf.window.kernel) * ceil_div(input_channels(fused), kDepth),
-                tiles = ceil_div(rows_of(fused), kTileRows) * ceil_div(fused.axes[1].size, tile_n),
-                rounds = ceil_div(tiles, kSms);
-  // Narrow tiles read more of the input per product.
-  const double speed = 320e12 * (tile_n >= 128 ? 1 : tile_n >= 64 ? 0.7 : 0.4);
-  const double products =
-      double(rounds * kSms) * double(kTileRows * tile_n * kDepth) * double(steps);
-  // The copy, and launches of kernels that return at once.
-  const double turned = (watched(fused) ? 8e-6 : 3e-6) + double(product(leaf.input.shape)) *
-                                                             double(size_of(leaf.input.dtype) + 2) /
-                                                             4e12;
-  return products / speed + turned;
-}
-
 // The same for the kernel of window_implicit.h, with tiles of about 256 positions.
 double implicit_seconds(const Fused& fused) {
   const int64_t out = fused.axes[1].size, tile_n = std::min<int64_t>(128, out),
+                channels = input_channels(fused),
                 rounds = ceil_div(ceil_div(rows_of(fused), 256) * ceil_div(out, tile_n), kSms);
-  const double products = double(rounds * kSms) * double(256 * tile_n * input_channels(fused)) *
-                          double(product(fused.window->window.kernel));
-  return products / (halves(fused) ? 170e12 : 125e12);
+  const double multiplied = double(256 * tile_n * channels * product(fused.window->window.kernel)) /
+                            (halves(fused) ? 2048 : 1024) / 0.75;
+  const double copied = double(ceil_div(channels, 64)) * (halves(fused) ? 15e3 : 30e3);
+  const double cycles = std::max(copied, multiplied + finish_cycles(fused) * double(tile_n));
+  return 2 * kFixed + double(rounds) * cycles * 1.1 / kClock;
 }
 
-int64_t best_tile(const Fused& fused) {
-  int64_t best = 128;
-  for (int64_t tile_n : {96, 64, 32})
-    if (rows_seconds(fused, tile_n) < rows_seconds(fused, best)) best = tile_n;
-  return best;
+// The layouts that the kernel supports, the fastest first.
+std::vector<Json> layouts(const Fused& fused) {
+  std::vector<Json> all;
+  for (int64_t patch : {256, 128, 0})
+    for (int64_t across : {8, 64})
+      for (int64_t tile_n : {128, 96, 64, 32})
+        for (int64_t keep : {1, 0}) {
+          const Json params = {{"rows_n", tile_n},
+                               {"rows_keep", keep},
+                               {"rows_patch", patch},
+                               {"rows_across", across}};
+          if ((patch > 0 || across == 8) && params_legal(fused, params)) all.push_back(params);
+        }
+  std::vector<std::pair<double, size_t>> order;
+  for (size_t i = 0; i < all.size(); ++i) order.emplace_back(rows_seconds(fused, all[i]), i);
+  std::stable_sort(order.begin(), order.end());
+  std::vector<Json> sorted;
+  for (const auto& [seconds, i] : order) sorted.push_back(all[i]);
+  return sorted;
 }
 
 // Chooses the numbers of the geometry that a small kernel takes.
@@ -141,6 +169,12 @@ Json numbers_of(const Fused& fused, const std::vector<std::string>& words) {
   return args;
 }
 
+// The sizes of weights and input that the kernel `arrange` needs.
+const std::vector<std::string> kWeightSizes{"in_of_group", "out_of_group", "kernel0",  "kernel1",
+                                            "kernel2",     "weight_o",     "weight_i", "weight0",
+                                            "weight1",     "weight2"},
+    kInputSizes{"in_n", "in_c", "in0", "in1", "in2", "in_s0", "in_s1", "in_s2"};
+
 // The launches of the program: sizes, tensor maps and steps, as plan expressions.
 class RowsPlan {
  public:
@@ -148,10 +182,9 @@ class RowsPlan {
       : fused_(fused),
         label_(label),
         leaf_(*fused.window),
-        window_(leaf_.window),
-        tile_n_(int_param(params, "rows_n")),
-        kept_(kept_of(fused, params)),
-        stages_(stages_of(fused, tile_n_, kept_)) {}
+        window_(rows_window(fused)),
+        layout_(rows_layout(fused, params, false)),
+        wide_(rows_layout(fused, params, true)) {}
 
  protected:
   std::string size(size_t axis) const { return size_text(fused_, leaf_.input, axis); }
@@ -186,28 +219,36 @@ class RowsPlan {
     const std::string out = out_of_group_text(fused_), in = in_of_group_text(fused_);
     part.symbols[label_("rows")] = rows;
     part.symbols[label_("elements")] = fmt::format("{}*({})", label_("rows"), out);
-    part.symbols[label_("tiles")] =
-        fmt::format("ceil_div({},{})*ceil_div({},{})", label_("rows"), kTileRows, out, tile_n_);
+    std::vector<std::string> sizes(3, "1");
+    for (size_t i = 2; i < fused_.axes.size(); ++i)
+      sizes[3 - fused_.axes.size() + i] = fused_.axes[i].extent;
+    part.symbols[label_("tiles")] = fmt::format(
+        "{}*ceil_div({},{})", layout_.tiles(size(0), sizes, label_("rows")), out, layout_.tile_n);
     part.symbols[label_("pitch")] = fmt::format("ceil_div({},8)*8", in);
-    operands(part, "", kDepth, leaf_.input.dtype == DType::bf16 ? "bf16" : "f16");
+    operands(part, "", kRowsDepth, leaf_.input.dtype == DType::bf16 ? "bf16" : "f16");
     if (watched(fused_)) {
-      operands(part, "wide_", kWideDepth, "f32");
-      part.symbols[label_("packs")] = packs();
-      part.scratch.push_back({{"name", label_("flags")},
-                              {"dtype", "i32"},
-                              {"shape", {fmt::format("1+{}", label_("packs"))}}});
+      operands(part, "wide_", kWideRowsDepth, "f32");
+      part.scratch.push_back(
+          {{"name", label_("flags")}, {"dtype", "i32"}, {"shape", {label_("arrangers")}}});
     }
+    part.symbols[label_("packs")] = packs();
+    part.symbols[label_("turns")] =
+        fmt::format("({})*ceil_div({},64)*ceil_div({},64)", size(0), label_("pitch"), positions());
+    part.symbols[label_("arrangers")] =
+        fmt::format("{}+min({},{})", label_("packs"), label_("turns"), kCopiers * kSms);
     for (const std::string& bound :
          {label_("elements"), label_("rows"), last_of_image(fused_), positions()})
       part.requirements.push_back(bound + " <= 2000000000");
     for (size_t i = 0; i < window_.rank(); ++i)
-      part.requirements.push_back(fmt::format("{} <= {}", kernel(i), window_.kernel[i]));
+      part.requirements.push_back(
+          fmt::format("{} {} {}", kernel(i), layout_.patched() ? "==" : "<=", window_.kernel[i]));
     part.symbols[label_("vector")] = vector_rule();
     part.defines[label_("VECTOR")] = label_("vector");
-    part.requirements.push_back(fmt::format("{} <= 65535", size(0)));
-    if (kept_ > 0) {
-      part.requirements.push_back(fmt::format("{} <= {}", out_of_group_text(fused_), tile_n_));
-      part.requirements.push_back(fmt::format("{} <= {}", label_("depth"), kept_ * kDepth));
+    if (layout_.kept > 0) {
+      part.requirements.push_back(
+          fmt::format("{} <= {}", out_of_group_text(fused_), layout_.tile_n));
+      part.requirements.push_back(
+          fmt::format("{} <= {}", label_("depth"), layout_.kept * kRowsDepth));
     }
   }
 
@@ -229,10 +270,7 @@ class RowsPlan {
   }
 
   // Bytes of shared memory that the kernel needs with either type of operands.
-  int64_t shared() const {
-    return std::max(shared_of(fused_, tile_n_, stages_, kept_),
-                    shared_of(fused_, tile_n_, stages_of(fused_, tile_n_, 0), 0));
-  }
+  int64_t shared() const { return std::max(layout_.shared(), wide_.shared()); }
 
   // CTAs of the kernel that packs the weights.
   std::string packs() const {
@@ -259,15 +297,14 @@ class RowsPlan {
     }
     dims.push_back(some(size(0)));
     strides.push_back(distance);
-    const Json im2col = {{"lower", lower}, {"upper", upper}, {"steps", between}};
+    Json input = {{"dims", dims}, {"strides", strides}};
+    if (!layout_.patched())
+      input["im2col"] = {{"lower", lower}, {"upper", upper}, {"steps", between}};
     const std::string suffix = label_.number.empty() ? "" : "_" + label_.number;
     for (const std::string& prefix : prefixes()) {
-      part.tensor_maps[label_("map_" + prefix + "input")] = {
-          {"tensor", label_(prefix + "turned")},
-          {"spec", "cg_map_" + prefix + "input" + suffix},
-          {"dims", dims},
-          {"strides", strides},
-          {"im2col", im2col}};
+      input["tensor"] = label_(prefix + "turned");
+      input["spec"] = "cg_map_" + prefix + "input" + suffix;
+      part.tensor_maps[label_("map_" + prefix + "input")] = input;
       part.tensor_maps[label_("map_" + prefix + "weights")] = {
           {"tensor", label_(prefix + "packed")},
           {"spec", "cg_map_" + prefix + "weights" + suffix},
@@ -284,46 +321,36 @@ class RowsPlan {
   void steps(ProgramPart& part, const Json& args) const {
     const std::string when = label_("elements") + " > 0";
     auto tensor = [&](const std::string& word) { return Json{{"tensor", label_(word)}}; };
-    const Json flag_count = {{"i64", "1+" + label_("packs")}};
-    Json pack = Json::array({{{"tensor", fused_.names.at(leaf_.weight.tensor)}}, tensor("packed")});
-    if (watched(fused_)) pack.push_back(tensor("wide_packed")), pack.push_back(tensor("flags"));
-    for (const Json& number :
-         numbers_of(fused_, {"in_of_group", "out_of_group", "kernel0", "kernel1", "kernel2",
-                             "weight_o", "weight_i", "weight0", "weight1", "weight2"}))
-      pack.push_back(number);
-    part.steps.push_back({{"id", label_("pack")},
-                          {"kernel", label_("pack")},
+    const Json weight = {{"tensor", fused_.names.at(leaf_.weight.tensor)}},
+               input = {{"tensor", fused_.names.at(leaf_.input.tensor)}};
+    Json sizes = numbers_of(fused_, kWeightSizes);
+    for (const Json& number : numbers_of(fused_, kInputSizes)) sizes.push_back(number);
+    sizes.push_back({{"i64", label_("pitch")}});
+    Json halves = Json::array({weight, tensor("packed"), input, tensor("turned")});
+    if (watched(fused_)) halves.push_back(tensor("flags"));
+    for (const char* count : {"packs", "turns"}) halves.push_back({{"i64", label_(count)}});
+    halves.insert(halves.end(), sizes.begin(), sizes.end());
+    part.steps.push_back({{"id", label_("arrange")},
+                          {"kernel", label_("arrange")},
                           {"when", when},
-                          {"grid", {packs(), 1, 1}},
+                          {"grid", {label_("arrangers"), 1, 1}},
                           {"block", {256, 1, 1}},
-                          {"args", pack}});
-    const Json input = {{"tensor", fused_.names.at(leaf_.input.tensor)}};
-    const Json numbers = numbers_of(
-        fused_, {"in_n", "in_c", "in0", "in1", "in2", "in_s0", "in_s1", "in_s2", "in_of_group"});
-    Json turn = Json::array({input, tensor("turned")});
-    if (watched(fused_)) turn.push_back(tensor("flags"));
-    turn.insert(turn.end(), numbers.begin(), numbers.end());
-    turn.push_back({{"i64", label_("pitch")}});
-    const std::string tiles =
-        fmt::format("ceil_div({},64)*ceil_div({},64)", label_("pitch"), positions());
-    part.steps.push_back({{"id", label_("turn")},
-                          {"kernel", label_("turn")},
-                          {"when", when},
-                          {"grid", {tiles, size(0), 1}},
-                          {"block", {256, 1, 1}},
-                          {"args", turn}});
+                          {"args", halves}});
     if (watched(fused_)) {
-      Json wide = Json::array(
-          {input, tensor("wide_turned"), tensor("flags"), flag_count, {{"i64", size(0)}}});
-      wide.insert(wide.end(), numbers.begin(), numbers.end());
-      wide.push_back({{"i64", label_("pitch")}});
-      part.steps.push_back(
-          {{"id", label_("turn_wide")},
-           {"kernel", label_("turn_wide")},
-           {"when", when},
-           {"grid", {fmt::format("min({}*({}),{})", tiles, size(0), 4 * kSms), 1, 1}},
-           {"block", {256, 1, 1}},
-           {"args", wide}});
+      Json wide = Json::array({weight,
+                               tensor("wide_packed"),
+                               input,
+                               tensor("wide_turned"),
+                               tensor("flags"),
+                               {{"i64", label_("arrangers")}},
+                               {{"i64", label_("turns")}}});
+      wide.insert(wide.end(), sizes.begin(), sizes.end());
+      part.steps.push_back({{"id", label_("arrange_wide")},
+                            {"kernel", label_("arrange_wide")},
+                            {"when", when},
+                            {"grid", {fmt::format("min({},{})", label_("turns"), 4 * kSms), 1, 1}},
+                            {"block", {256, 1, 1}},
+                            {"args", wide}});
     }
     part.steps.push_back({{"id", label_("window")},
                           {"kernel", label_("window")},
@@ -337,8 +364,8 @@ class RowsPlan {
   const Fused& fused_;
   const Label& label_;
   const WindowLeaf& leaf_;
-  const Window& window_;
-  int64_t tile_n_, kept_, stages_;
+  Window window_;
+  RowsLayout layout_, wide_;
 };
 
 class RowsWriter : RowsPlan {
@@ -354,7 +381,7 @@ class RowsWriter : RowsPlan {
     auto t = names();
     t["compute"] = tail.compute();
     t["channels"] = indent(tail.channels("tile.n"), 6);
-    t["write"] = indent(write_text(tail, "tile", false), 6);
+    t["write"] = indent(write_text(tail, "storage, window, batches, tile", false), 6);
     for (const auto& [word, value] : tail.offsets()) {
       t["offsets"] += ", " + word;
       t["places"] += ",\n                     " + value;
@@ -370,7 +397,7 @@ class RowsWriter : RowsPlan {
       for (const char* word : {"map_wide_input", "map_wide_weights"})
         args.push_back({{"map", label_(word)}});
       args.push_back({{"tensor", label_("flags")}});
-      args.push_back({{"i64", "1+" + label_("packs")}});
+      args.push_back({{"i64", label_("arrangers")}});
     }
     t["params"] = tail.declare(args);
     Numbers numbers = tail.numbers();
@@ -378,8 +405,7 @@ class RowsWriter : RowsPlan {
     numbers.insert(numbers.end(), more.begin(), more.end());
     t["sizes"] = add_numbers(args, numbers) + size_declarations(fused_);
     add_sizes(args, fused_);
-    t["turn_kernel"] = turn_text(t, "rows_turn");
-    if (watched(fused_)) t["turn_kernel"] += turn_text(t, "rows_turn_wide");
+    if (watched(fused_)) t["arrange_wide"] = wide_text(t);
     part.source = fill("kernels/windows/rows.cu", t);
     for (const std::string& demand : tail.requirements()) part.requirements.push_back(demand);
     for (const std::string& demand : fixed_sizes(fused_)) part.requirements.push_back(demand);
@@ -393,33 +419,52 @@ class RowsWriter : RowsPlan {
   std::map<std::string, std::string> names() const {
     std::map<std::string, std::string> t;
     t["title"] = title(task_, fused_);
-    t["name"] = label_("window"), t["pack"] = label_("pack"), t["turn"] = label_("turn");
+    t["name"] = label_("window"), t["arrange"] = label_("arrange");
+    t["arrange_wide_name"] = label_("arrange_wide");
     t["geometry"] = label_("Geometry"), t["engine"] = label_("Engine");
     t["wide_geometry"] = label_("WideGeometry"), t["wide_engine"] = label_("WideEngine");
-    t["turn_wide"] = label_("turn_wide");
     t["input"] = fused_.names.at(leaf_.input.tensor), t["input_type"] = type_of(leaf_.input);
     t["weight"] = fused_.names.at(leaf_.weight.tensor), t["weight_type"] = type_of(leaf_.weight);
     t["packed_type"] = t["element"] = watched(fused_) ? "half_t" : type_of(leaf_.input);
-    t["tile_n"] = std::to_string(tile_n_), t["stages"] = std::to_string(stages_);
+    t["header"] = layout_.patched() ? "conv_patches" : "conv_rows";
+    t["loads"] = layout_.patched() ? "the input of each tile" : "the input of each filter tap";
     t["rank"] = std::to_string(window_.rank());
     t["channel_values"] = std::to_string(channel_values(fused_).size());
     t["shared"] = std::to_string(shared());
-    t["kept"] = std::to_string(kept_);
     t["vector"] = label_("VECTOR");
     for (size_t i = 0; i < 3; ++i) {
       const std::string axis = std::to_string(i);
       t["stride" + axis] = std::to_string(padded(window_.stride, i, 1));
+      t["kernel" + axis] = std::to_string(padded(window_.kernel, i, 1));
       t["padding" + axis] = std::to_string(padded(window_.padding, i, 0));
       t["dilation" + axis] = std::to_string(padded(window_.dilation, i, 1));
     }
-    t["geometries"] = fragment("kernels/windows/rows_geometry.cu", t);
-    t["maps"] = map_constants("", kDepth, 16);
+    t["geometries"] = geometry_text(t, layout_);
+    t["maps"] = map_constants("", kRowsDepth, 16);
     t["watched"] = watched(fused_) ? "true" : "false";
-    t["wide_params"] = t["pack_params"] = t["flags_param"] = t["turn_report"] = "";
-    t["pack_body"] = pack_call(t, "", "");
+    t["wide_params"] = t["flags_param"] = t["arrange_report"] = t["arrange_wide"] = "";
+    t["weight_list"] = join(kWeightSizes, ", ");
+    t["input_list"] = join(kInputSizes, ", ") + ", in_of_group, pitch";
+    t["arrange_sizes"] = "int64_t " + join(kWeightSizes, ", int64_t ") + ",\n       int64_t " +
+                         join(kInputSizes, ", int64_t ") + ", int64_t pitch";
+    t["read_weight"] =
+        leaf_.window.kind == WindowKind::transposed
+            ? "in * weight_o + out * weight_i + (kernel0 - 1 - k0) * weight0 +\n"
+              "                      (kernel1 - 1 - k1) * weight1 + (kernel2 - 1 - k2) * weight2"
+            : "out * weight_o + in * weight_i + k0 * weight0 + k1 * weight1 + k2 * weight2";
     t["run"] = run_call(t, "", 2);
     if (watched(fused_)) watch(t);
     return t;
+  }
+
+  static std::string geometry_text(std::map<std::string, std::string> t, const RowsLayout& l) {
+    t["tile_m"] = std::to_string(l.tile_m), t["tile_n"] = std::to_string(l.tile_n);
+    t["stages"] = std::to_string(l.stages), t["kept"] = std::to_string(l.kept);
+    t["slice"] = std::to_string(l.slice);
+    t["across"] = std::to_string(l.across), t["patches"] = std::to_string(l.patches);
+    return fragment(
+        l.patched() ? "kernels/windows/patches_geometry.cu" : "kernels/windows/rows_geometry.cu",
+        t);
   }
 
   // The texts for values that half precision does not represent.
@@ -427,32 +472,18 @@ class RowsWriter : RowsPlan {
     auto wide = t;
     wide["geometry"] = t["wide_geometry"], wide["engine"] = t["wide_engine"];
     wide["element"] = "tfloat32_t";
-    wide["kept"] = "0", wide["stages"] = std::to_string(stages_of(fused_, tile_n_, 0));
-    t["geometries"] += fragment("kernels/windows/rows_geometry.cu", wide);
-    t["maps"] += map_constants("wide_", kWideDepth, 32);
+    t["geometries"] += geometry_text(wide, wide_);
+    t["maps"] += map_constants("wide_", kWideRowsDepth, 32);
     t["wide_params"] =
         "\n       const __grid_constant__ TmaDescriptor map_wide_input,"
         "\n       const __grid_constant__ TmaDescriptor map_wide_weights,"
         "\n       const int* __restrict__ flags, int64_t flag_count,";
-    t["pack_params"] = " float* __restrict__ wide_packed, int* __restrict__ flags,";
     t["flags_param"] = " int* __restrict__ flags,";
-    t["turn_report"] = "\n  if (!fits) atomicOr(flags, 1);";
-    t["pack_body"] = "  const bool fits = " + pack_call(t, "", "").substr(2) +
-                     pack_call(t, "wide_", "\n") +
-                     "\n  const int set = __syncthreads_or(!fits);"
-                     "\n  if (threadIdx.x == 0) flags[1 + blockIdx.x] = set;"
-                     "\n  if (threadIdx.x == 0 && blockIdx.x == 0) flags[0] = 0;";
+    t["arrange_report"] =
+        "\n  const int set = __syncthreads_or(!fits);"
+        "\n  if (threadIdx.x == 0) flags[blockIdx.x] = set;";
     t["run"] = "  if (cutegen::any_flag(flags, flag_count)) {\n" + run_call(t, "wide_", 4) +
                "\n  } else {\n" + run_call(t, "", 4) + "\n  }";
-  }
-
-  std::string pack_call(const std::map<std::string, std::string>& t, const std::string& prefix,
-                        const std::string& before) const {
-    return fmt::format(
-        "{}  cutegen::pack_weights<{}, {}>(kernel, int(in_of_group), out_of_group, read, "
-        "{}packed);",
-        before, t.at(prefix + "engine"), prefix.empty() && watched(fused_) ? "true" : "false",
-        prefix);
   }
 
   static std::string run_call(const std::map<std::string, std::string>& t,
@@ -464,13 +495,14 @@ class RowsWriter : RowsPlan {
 
   // cutegen::tma_spec: version, rank, box[5], mode[5], bits of an element, swizzle of 128 bytes.
   std::string map_constants(const std::string& prefix, int64_t depth, int bits) const {
+    std::vector<int64_t> box{depth, layout_.tile_m};
+    if (layout_.patched()) box = {depth, layout_.columns(), layout_.lines()};
+    box.resize(window_.rank() + 2, 1);
+    if (layout_.patched() && window_.rank() == 1) box[2] = 1;
     std::string modes, boxes;
     for (size_t i = 0; i < 5; ++i) {
-      modes += fmt::format("{}, ", i < window_.rank() + 2 ? i : 0);
-      boxes += fmt::format("{}, ", i == 0                   ? depth
-                                   : i == 1                 ? kTileRows
-                                   : i < window_.rank() + 2 ? 1
-                                                            : 0);
+      modes += fmt::format("{}, ", i < box.size() ? i : 0);
+      boxes += fmt::format("{}, ", i < box.size() ? box[i] : 0);
     }
     const std::string suffix = label_.number.empty() ? "" : "_" + label_.number;
     return fmt::format(
@@ -478,12 +510,11 @@ class RowsWriter : RowsPlan {
         "4}};\n"
         "extern \"C\" __device__ const unsigned cg_map_{7}weights{0}[15] = "
         "{{1, 2, {5}, {6}, 0, 0, 0, 0, 1, 0, 0, 0, {4}, 3, 4}};\n",
-        suffix, window_.rank() + 2, boxes, modes, bits, depth, tile_n_, prefix);
+        suffix, window_.rank() + 2, boxes, modes, bits, depth, layout_.tile_n, prefix);
   }
 
-  std::string turn_text(const std::map<std::string, std::string>& t,
-                        const std::string& file) const {
-    const std::string text = fill("kernels/windows/" + file + ".cu", t);
+  static std::string wide_text(const std::map<std::string, std::string>& t) {
+    const std::string text = fill("kernels/windows/rows_wide.cu", t);
     return text.substr(text.find("\n\n") + 1);  // without the template's heading
   }
 
@@ -493,46 +524,54 @@ class RowsWriter : RowsPlan {
 }  // namespace
 
 bool rows_apply(const Fused& fused) {
-  const WindowLeaf& leaf = *fused.window;
-  const Window& w = leaf.window;
-  return leaf.wgmma == 1 && w.kind == WindowKind::convolution && w.groups == 1 &&
+  const Window w = rows_window(fused);
+  return fused.window->wgmma == 1 && w.kind == WindowKind::convolution && w.groups == 1 &&
          !fused.reduces() && input_channels(fused) >= kFewestChannels && fits_map(w);
 }
 
 bool rows_faster(const Fused& fused) {
   const int64_t channels = input_channels(fused);
-  const bool pays = channels % kDepth == 0 &&
-                    channels * product(fused.window->window.kernel) >= kFewestOfFloats &&
-                    channel_values(fused).size() <= kMostValuesOfFloats;
-  return (halves(fused) || pays) && rows_seconds(fused, best_tile(fused)) < implicit_seconds(fused);
+  const bool pays = channels % kRowsDepth == 0 &&
+                    channels * product(fused.window->window.kernel) >= kFewestOfFloats;
+  return (halves(fused) || pays) && rows_seconds(fused, rows_safe(fused)) < implicit_seconds(fused);
 }
 
 Json rows_safe(const Fused& fused) {
-  const int64_t tile_n = best_tile(fused);
-  // Measured on an H200: the kernel takes 0.93 to 1.03 of the time with tiles of 128 channels, 1.05
-  // with 64.
-  return {{"rows_n", tile_n}, {"rows_keep", tile_n == 128 && can_keep(fused, tile_n) ? 1 : 0}};
+  return layouts(fused).front();
 }
 
 bool rows_legal(const Fused& fused, const Json& params) {
-  const int64_t tile_n = int_param(params, "rows_n");
-  const int64_t kept = kept_of(fused, params), stages = stages_of(fused, tile_n, kept);
-  return rows_apply(fused) && stages >= 3 && (kept == 0 || can_keep(fused, tile_n)) &&
-         shared_of(fused, tile_n, stages, kept) <= kMostSharedRows;
+  return rows_apply(fused) && params_legal(fused, params);
 }
 
 std::vector<RecipeParameter> rows_parameters(const Fused& fused) {
-  std::vector<int64_t> widths{best_tile(fused)};
-  for (int64_t width : {128, 96, 64, 32})
-    if (width != widths[0]) widths.push_back(width);
+  const std::vector<Json> all = layouts(fused);
+  // The values of a parameter, those of the fastest layouts first.
+  auto values = [&](const std::string& name) {
+    std::vector<int64_t> list;
+    for (const Json& params : all)
+      if (const auto value = params.at(name).get<int64_t>();
+          std::find(list.begin(), list.end(), value) == list.end())
+        list.push_back(value);
+    return list;
+  };
   return {
       {.name = "by_rows",
        .meaning = "1: make the input channels-last and multiply its rows of channels",
        .legal = {1, 0}},
-      {.name = "rows_n", .meaning = "output channels of a tile, if by_rows is 1", .legal = widths},
+      {.name = "rows_patch",
+       .meaning = "positions of a tile whose input stays in shared memory for all filter taps; 0: "
+                  "load the input of each tap, if by_rows is 1",
+       .legal = values("rows_patch")},
+      {.name = "rows_across",
+       .meaning = "neighbouring positions of a block of 64, if rows_patch is not 0",
+       .legal = values("rows_across")},
+      {.name = "rows_n",
+       .meaning = "output channels of a tile, if by_rows is 1",
+       .legal = values("rows_n")},
       {.name = "rows_keep",
        .meaning = "1: weights stay in shared memory, if by_rows is 1",
-       .legal = {1, 0}}};
+       .legal = values("rows_keep")}};
 }
 
 ProgramPart rows_part(const Task& task, const Fused& fused, const Json& params,

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution of a channels-last input on Hopper's tensor cores, from patches of the input in shared
+// memory. TMA loads the input of a tile (its patch) once for all filter taps of a plane, and wgmma
+// reads the rows of each tap directly from the patch.
+//
+// Contract: the layouts of input and weights, and Element, are as in conv_rows.cuh. The stride is 1.
+//
+// A patch has a line of 128 bytes for each position: the kDepth channels of a chunk. TMA writes the
+// lines of neighbouring positions one after the other and swizzles them by their addresses. wgmma
+// computes the swizzle from addresses, too. So a tap's first row may be any line: a descriptor
+// may start inside the swizzle pattern with base offset 0 (measured on an H200, windows.md).
+//
+// A tile has kTileM positions. wgmma computes blocks of 64 positions: 8 lines of 8 positions (kAcross
+// 8), or 64 positions of a line (kAcross 64). The parts of a tile outside the image are wasted.
+//
+// - With kTileM 128, two consumer warpgroups take turns: while one multiplies a tile, the other does
+//   the work after the convolution of another tile. With kTileM 256, they share a tile, so that each
+//   step of the weights serves more positions.
+// - With kKept above 0, weights stay in shared memory for all tiles of a CTA: there are at most kTileN
+//   output channels and kKept steps.
+// - kPatches and kStages are the numbers of pipeline stages for patches and for steps of weights.
+// - kKernel[i] and kDilation[i] are the kernel's size and dilation on axis i + 1. Constants here save
+//   half of the instructions between two wgmma instructions.
+//
+// Calls have the same meaning as in conv_rows.cuh.
+//
+// Example: ConvPatches<G> conv; conv.begin(storage);
+//          if (conv.produces()) {
+//            conv.start_loading();
+//            for (tile...) conv.load(map_input, map_weights, window, tile, storage);
+//          } else {
+//            conv.start_multiplying();
+//            for (tile...) {
+//              if (conv.skips(window)) continue;
+//              conv.multiply(window, storage);
+//              conv.write(storage, window, images, tile, place, read, value, store);
+//            }
+//          }
+#pragma once
+
+#include <cutegen/conv_rows.cuh>
+
+namespace cutegen {
+
+// A position in a ring of pipeline stages, and the parity of its barriers.
+template <int Stages>
+struct RingPlace {
+  int stage = 0, phase = 0;
+  CUTE_DEVICE void advance() {
+    if (++stage == Stages) stage = 0, phase ^= 1;
+  }
+  CUTE_DEVICE void advance(int steps) {
+    const int at = stage + steps;
+    phase ^= at / Stages % 2;
+    stage = at % Stages;
+  }
+};
+
+// The tiles of a convolution, and the operands that they read.
+template <class G>
+struct PatchTiles {
+  using Element = typename G::Element;
+  // A tile has kTall x kBeside blocks, one column of blocks after the other.
+  static constexpr int kDown = 64 / G::kAcross;
+  static constexpr int kBeside = G::kSpatial == 1 ? 2 : G::kTileM == 256 && G::kAcross == 8 ? 2 : 1;
+  static constexpr int kTall = G::kTileM / 64 / kBeside;
+  static constexpr int kHeight = kTall * kDown, kWidth = kBeside * G::kAcross;  // positions
+  static constexpr int kLines = kHeight + (G::kKernel[0] - 1) * G::kDilation[0],
+                       kColumns = kWidth + (G::kKernel[1] - 1) * G::kDilation[1];
+  static_assert(G::kTileM == 128 || G::kTileM == 256);
+  static_assert(G::kAcross == 64 || (G::kAcross == 8 && G::kSpatial > 1));
+  static_assert(G::kSpatial > 1 || G::kTileM == 128);
+  static_assert(kColumns <= 256 && kLines <= 256, "TMA's limit");
+
+  // Returns the number of tiles of positions.
+  static CUTE_DEVICE int tiles(ConvWindow const& window, int64_t images) {
+    return int(images) * window.out[0] * cute::ceil_div(window.out[1], kHeight) *
+           cute::ceil_div(window.out[2], kWidth);
+  }
+
+  // The position of a tile's first result.
+  struct Corner {
+    int image, z, y, x;
+  };
+  static CUTE_DEVICE Corner corner_of(ConvWindow const& window, int tile) {
+    const int across = cute::ceil_div(window.out[2], kWidth), down = cute::ceil_div(window.out[1], kHeight);
+    const int x = tile % across * kWidth;
+    tile /= across;
+    const int y = tile % down * kHeight;
+    tile /= down;
+    return {tile / window.out[0], tile % window.out[0], y, x};
+  }
+
+  // Returns the index of a position among the positions of all images, for a line of a tile's block.
+  // Positions outside the image have the index images * positions, which lies outside all images.
+  struct Rows {
+    Corner corner;
+    int lines, width, plane, outside;
+    CUTE_DEVICE Rows(ConvWindow const& window, int64_t images, int tile)
+        : corner(corner_of(window, tile)), lines(window.out[1]), width(window.out[2]) {
+      plane = (corner.image * window.out[0] + corner.z) * lines;
+      outside = int(images) * window.out[0] * lines * width;
+    }
+    CUTE_DEVICE int operator()(int block, int line) const {
+      const int y = corner.y + block % kTall * kDown + line / G::kAcross,
+                x = corner.x + block / kTall * G::kAcross + line % G::kAcross;
+      return y < lines && x < width ? (plane + y) * width + x : outside;
+    }
+  };
+
+  // Loads a patch, from a chunk of channels and its first position on.
+  static CUTE_DEVICE void load(cute::TmaDescriptor const& input, uint64_t& full, void* to,
+                                     int channel, int x, int y, int z, int image) {
+    const auto hint = uint64_t(cute::TMA::CacheHintSm90::EVICT_NORMAL);
+    if constexpr (G::kSpatial == 1)
+      cute::SM90_TMA_LOAD_3D::copy(&input, &full, hint, to, channel, x, image);
+    else if constexpr (G::kSpatial == 2)
+      cute::SM90_TMA_LOAD_4D::copy(&input, &full, hint, to, channel, x, y, image);
+    else
+      cute::SM90_TMA_LOAD_5D::copy(&input, &full, hint, to, channel, x, y, z, image);
+  }
+
+  using Op = decltype(cute::SM90::GMMA::ss_op_selector<
+                      Element, Element, float,
+                      cute::Shape<cute::_64, cute::Int<G::kTileN>, cute::Int<32 / int(sizeof(Element))>>,
+                      cute::SM90::GMMA::Major::K, cute::SM90::GMMA::Major::K>());
+
+  // Returns the descriptor of lines of 128 bytes with the swizzle of 128 bytes. Groups of eight lines
+  // lie `distance` bytes apart.
+  static CUTE_DEVICE cute::SM90::GMMA::DescriptorIterator operand(uint32_t lines, int distance) {
+    cute::GmmaDescriptor descriptor;
+    descriptor.desc_ =
+        uint64_t(1) << 62 | uint64_t(distance / 16) << 32 | uint64_t(1) << 16 | lines >> 4;
+    return {descriptor};
+  }
+
+  // Multiplies the lines of a filter tap, which begin at `lines`, by a step of weights, for
+  // two blocks from `first_block` on. The arguments are addresses in shared memory.
+  template <class Sums>
+  static CUTE_DEVICE void multiply(uint32_t lines, uint32_t weights, int first_block, Sums& sums) {
+    // Block b of a tile begins at this line of a patch.
+    auto line_of = [](int b) { return b % kTall * kDown * kColumns + b / kTall * G::kAcross; };
+    const auto from_b = operand(weights, 1024);
+    const auto from_a =
+        operand(lines + line_of(first_block) * 128, G::kAcross == 8 ? kColumns * 128 : 1024);
+    // A consumer's blocks lie below or beside one another.
+    constexpr int kBlock = (kTall > 1 ? kDown * kColumns : G::kAcross) * 128 / 16;
+    cute::MMA_Atom<Op> atom;
+    atom.accumulate_ = cute::SM90::GMMA::ScaleOut::One;
+    cute::warpgroup_fence_operand(sums);
+    cute::warpgroup_arrive();
+    CUTE_UNROLL
+    for (int k = 0; k < 4; ++k) {
+      CUTE_UNROLL
+      for (int block = 0; block < 2; ++block)
+        cute::gemm(atom, cute::make_tensor(from_a + (k * 2 + block * kBlock), cute::Layout<cute::_1>{}),
+                   cute::make_tensor(from_b + k * 2, cute::Layout<cute::_1>{}), sums(cute::_, block));
+    }
+    cute::warpgroup_commit_batch();
+  }
+};
+
+template <class G>
+struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
+  using Geometry = G;
+  using Element = typename G::Element;
+  using Tiles = PatchTiles<G>;
+  using Tiles::kColumns;
+  static constexpr int kDepth = 128 / int(sizeof(Element)), kBlocks = 2, kPart = G::kTileN / 2;
+  static constexpr bool kTurns = G::kTileM == 128;
+  static constexpr int kFirstProducer = 256, kThreads = 384;
+  static constexpr int kTaps = G::kKernel[0] * G::kKernel[1];  // of a patch
+  static constexpr int kBoxBytes = Tiles::kLines * kColumns * 128;
+  static constexpr int kPatchBytes = (kBoxBytes + 1023) / 1024 * 1024;
+  static_assert(G::kTileN % 32 == 0 && G::kTileN <= 128 && G::kSpatial >= 1 && G::kSpatial <= 3);
+
+  struct alignas(1024) Storage {
+    unsigned char patches[G::kPatches][kPatchBytes];
+    Element weights[G::kKept > 0 ? G::kKept : G::kStages][G::kTileN * kDepth];
+    typename ConvFinish<G>::Channels channels;
+    typename ConvFinish<G>::Staged staged;
+    uint64_t patch_full[G::kPatches], patch_empty[G::kPatches];
+    uint64_t weights_full[G::kStages], weights_empty[G::kStages];
+    uint64_t order[2];  // barrier i lets consumer i multiply its next tile
+  };
+
+  float results[kBlocks][kPart];
+
+  // All threads must call begin() first.
+  CUTE_DEVICE void begin(Storage& storage) {
+    if (threadIdx.x == 0) {
+      constexpr int kReleases = kTurns ? 4 : 8;  // warps that release a stage
+      for (int i = 0; i < G::kPatches; ++i) {
+        cute::initialize_barrier(storage.patch_full[i], 1);
+        cute::initialize_barrier(storage.patch_empty[i], kReleases);
+      }
+      for (int i = 0; i < G::kStages; ++i) {
+        cute::initialize_barrier(storage.weights_full[i], 1);
+        cute::initialize_barrier(storage.weights_empty[i], kReleases);
+      }
+      for (int i = 0; i < 2; ++i) cute::initialize_barrier(storage.order[i], 4);
+      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+  }
+
+  static CUTE_DEVICE bool produces() { return threadIdx.x >= kFirstProducer; }
+  static CUTE_DEVICE void start_loading() { cutlass::arch::warpgroup_reg_dealloc<40>(); }
+  static CUTE_DEVICE void start_multiplying() { cutlass::arch::warpgroup_reg_alloc<232>(); }
+
+  // Loads the inputs and weights of a tile.
+  CUTE_DEVICE void load(cute::TmaDescriptor const& input, cute::TmaDescriptor const& weights,
+                        ConvWindow const& window, TileIndex tile, Storage& storage) {
+    if (threadIdx.x != kFirstProducer) return;
+    const auto corner = Tiles::corner_of(window, tile.m);
+    const bool loads = G::kKept == 0 || !has_weights_;
+    if (G::kKept > 0 && loads)
+      cute::set_barrier_transaction_bytes(storage.weights_full[0], window.steps() * kStepBytes);
+    int kept = 0;
+    for (int tap = 0; tap < window.kernel[0]; ++tap)
+      for (int chunk = 0; chunk < window.chunks; ++chunk, patch_.advance()) {
+        uint64_t& full = storage.patch_full[patch_.stage];
+        cute::wait_barrier(storage.patch_empty[patch_.stage], patch_.phase ^ 1);
+        cute::set_barrier_transaction_bytes(full, kBoxBytes);
+        Tiles::load(input, full, storage.patches[patch_.stage], chunk * kDepth,
+                   corner.x + window.start[2], corner.y + window.start[1],
+                   corner.z + window.start[0] + tap * window.dilation[0], corner.image);
+        if (!loads) continue;
+        for (int i = 0; i < kTaps; ++i) {
+          const int depth = ((tap * kTaps + i) * window.chunks + chunk) * kDepth;
+          if constexpr (G::kKept > 0) {
+            load_weights(weights, storage.weights_full[0], storage.weights[kept++], depth, tile.n);
+          } else {
+            uint64_t& ready = storage.weights_full[weights_.stage];
+            cute::wait_barrier(storage.weights_empty[weights_.stage], weights_.phase ^ 1);
+            cute::set_barrier_transaction_bytes(ready, kStepBytes);
+            load_weights(weights, ready, storage.weights[weights_.stage], depth, tile.n);
+            weights_.advance();
+          }
+        }
+      }
+    has_weights_ = true;
+  }
+
+  // Returns whether the other consumer computes this tile. Both consumers must call skips() for every
+  // tile of the CTA, in the same order.
+  CUTE_DEVICE bool skips(ConvWindow const& window) {
+    if constexpr (!kTurns) return false;
+    const bool own = turn_ % 2 == this->consumer();
+    ++turn_;
+    if (own) return false;
+    patch_.advance(window.kernel[0] * window.chunks);
+    weights_.advance(window.steps());
+    return true;
+  }
+
+  // Multiplies a tile, and leaves the results in `results`.
+  CUTE_DEVICE void multiply(ConvWindow const& window, Storage& storage) {
+    auto sums = cute::make_tensor<float>(cute::Shape<cute::Int<kPart>, cute::Int<kBlocks>>{});
+    cute::clear(sums);
+    wait_for_turn(storage);
+    if constexpr (G::kKept > 0) cute::wait_barrier(storage.weights_full[0], 0);
+    uint32_t patch = 0, weights = 0;  // barriers of stages that a wgmma still reads
+    const uint32_t first_patch = address_of(storage.patches), first_weights = address_of(storage.weights);
+    for (int i = 0; i < window.kernel[0] * window.chunks; ++i) {
+      cute::wait_barrier(storage.patch_full[patch_.stage], patch_.phase);
+      const uint32_t lines = first_patch + patch_.stage * kPatchBytes;
+      CUTE_UNROLL
+      for (int tap = 0; tap < kTaps; ++tap) {
+        if constexpr (G::kKept == 0)
+          cute::wait_barrier(storage.weights_full[weights_.stage], weights_.phase);
+        const int line = tap / G::kKernel[1] * G::kDilation[0] * kColumns +
+                         tap % G::kKernel[1] * G::kDilation[1];
+        const int step = G::kKept > 0 ? i * kTaps + tap : weights_.stage;
+        Tiles::multiply(lines + line * 128, first_weights + step * kStepBytes, first_block(), sums);
+        cute::warpgroup_wait<1>();  // now the instructions of the previous step have ended
+        release(weights), release(patch);
+        patch = 0;
+        if constexpr (G::kKept == 0) {
+          weights = address_of(&storage.weights_empty[weights_.stage]);
+          weights_.advance();
+        }
+      }
+      patch = address_of(&storage.patch_empty[patch_.stage]);
+      patch_.advance();
+    }
+    end_turn(storage);
+    cute::warpgroup_wait<0>();
+    cute::warpgroup_fence_operand(sums);
+    release(weights), release(patch);
+    CUTE_UNROLL
+    for (int block = 0; block < kBlocks; ++block) {
+      CUTE_UNROLL
+      for (int i = 0; i < kPart; ++i) results[block][i] = sums(i, block);
+    }
+  }
+
+  template <class P, class R, class V, class F>
+  CUTE_DEVICE void write(Storage& storage, ConvWindow const& window, int64_t images, TileIndex tile,
+                         P&& place, R&& read, V&& value, F&& store) const {
+    const typename Tiles::Rows row_of(window, images, tile.m);
+    this->finish(
+        storage, results,
+        [&](int block, int line) { return row_of(first_block() + block, line); }, place, read, value,
+        store);
+  }
+
+ private:
+  static constexpr int kStepBytes = int(sizeof(Element)) * G::kTileN * kDepth;
+
+  static CUTE_DEVICE void load_weights(cute::TmaDescriptor const& weights, uint64_t& full, void* to,
+                                       int depth, int tile) {
+    cute::SM90_TMA_LOAD_2D::copy(&weights, &full, uint64_t(cute::TMA::CacheHintSm90::EVICT_LAST), to,
+                                 depth, tile * G::kTileN);
+  }
+
+  // This consumer's first block of a tile.
+  static CUTE_DEVICE int first_block() { return kTurns ? 0 : ConvFinish<G>::consumer() * kBlocks; }
+
+  // See WgmmaGemm::wait_for_turn().
+  CUTE_DEVICE void wait_for_turn(Storage& storage) const {
+    const int consumer = this->consumer();
+    if constexpr (kTurns)
+      cute::wait_barrier(storage.order[consumer], (turn_ - 1) / 2 % 2 ^ (consumer == 0));
+  }
+  static CUTE_DEVICE void end_turn(Storage& storage) {
+    if constexpr (kTurns) {
+      __syncwarp();
+      if (threadIdx.x % 32 == 0) cute::arrive_barrier(storage.order[ConvFinish<G>::consumer() ^ 1]);
+    }
+  }
+  static CUTE_DEVICE uint32_t address_of(void const* shared) { return cute::cast_smem_ptr_to_uint(shared); }
+  // Signals a barrier. Does nothing if its address is 0, which is the address of a patch.
+  static CUTE_DEVICE void release(uint32_t empty) {
+    if (empty == 0) return;
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+      asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(empty) : "memory");
+  }
+
+  RingPlace<G::kPatches> patch_;
+  RingPlace<G::kStages> weights_;
+  int turn_ = 0;  // number of calls of skips()
+  bool has_weights_ = false;
+};
+
+}  // namespace cutegen

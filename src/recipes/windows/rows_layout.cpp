@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/windows/rows_layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "recipes/fuse/extents.h"
+#include "recipes/graph/reshape.h"
+#include "recipes/nest/channel_values.h"
+
+namespace cutegen::recipes {
+namespace {
+
+constexpr int64_t kMostRowShared = int64_t{227} << 10;
+constexpr int64_t kLine = 128;  // bytes of a position's chunk of channels
+constexpr int64_t kMostRowStages = 8, kMostRowPatches = 3, kFewestRowStages = 3;
+constexpr int64_t kMostBox = 256;      // TMA's limit for an axis of a box
+constexpr int64_t kStagedPitch = 132;  // pitch of results in shared memory
+
+// Whether no result has contiguous channels.
+bool contiguous_positions(const Fused& fused) {
+  return std::all_of(fused.outputs.begin(), fused.outputs.end(), [&](const FusedOutput& output) {
+    const std::vector<int>& axes = output.operand.axes;
+    return axes.empty() || axes.back() != 1;
+  });
+}
+
+int64_t whole_kib(int64_t bytes) {
+  return ceil_div(bytes, 1024) * 1024;
+}
+
+int64_t beside(const RowsLayout& l) {
+  return l.rank == 1 ? 2 : l.tile_m == 256 && l.across == 8 ? 2 : 1;
+}
+
+}  // namespace
+
+int64_t RowsLayout::height() const {
+  return tile_m / 64 / beside(*this) * (64 / across);
+}
+
+int64_t RowsLayout::width() const {
+  return beside(*this) * across;
+}
+
+int64_t RowsLayout::shared() const {
+  const int64_t pitch = values <= 2 ? values : ceil_div(values, 4) * 4;
+  const int64_t channels = (pitch == 0 ? 8 : 2 * 4 * pitch * tile_n) +
+                           2 * std::max<int64_t>(slice, 1) * kStagedPitch * 4;
+  const int64_t weights = (kept > 0 ? kept : stages) * tile_n * kLine;
+  if (!patched())
+    return whole_kib(stages * tile_m * kLine + weights + stages * 16 + 16) + whole_kib(channels);
+  return whole_kib(patches * whole_kib(lines() * columns() * kLine) + weights + channels + 16 +
+                   (patches + stages) * 16 + 16);
+}
+
+bool RowsLayout::fits() const {
+  if (shared() > kMostRowShared || stages < kFewestRowStages) return false;
+  if (!patched()) return tile_m == 128;
+  return patches >= 2 && lines() <= kMostBox && columns() <= kMostBox &&
+         (rank > 1 || (across == 64 && tile_m == 128));
+}
+
+std::string RowsLayout::tiles(const std::string& images, const std::vector<std::string>& out,
+                              const std::string& rows) const {
+  if (!patched()) return fmt::format("ceil_div({},{})", rows, tile_m);
+  return fmt::format("({})*({})*ceil_div({},{})*ceil_div({},{})", images, out[0], out[1], height(),
+                     out[2], width());
+}
+
+int64_t RowsLayout::tiles(const Fused& fused) const {
+  int64_t out[3] = {1, 1, 1};
+  for (size_t i = 2; i < fused.axes.size(); ++i)
+    out[3 - fused.axes.size() + i] = fused.axes[i].size;
+  const int64_t images = fused.axes[0].size;
+  if (!patched()) return ceil_div(images * out[0] * out[1] * out[2], tile_m);
+  return images * out[0] * ceil_div(out[1], height()) * ceil_div(out[2], width());
+}
+
+Window rows_window(const Fused& fused) {
+  Window w = fused.window->window;
+  if (w.kind != WindowKind::transposed) return w;
+  for (size_t i = 0; i < w.rank(); ++i) {
+    const int64_t reach = (w.kernel[i] - 1) * w.dilation[i];
+    const bool extended = !w.output_padding.empty() && w.output_padding[i] != 0;
+    if (w.stride[i] != 1 || w.padding[i] > reach || extended) return fused.window->window;
+    w.padding[i] = reach - w.padding[i];
+  }
+  w.kind = WindowKind::convolution;
+  return w;
+}
+
+int64_t rows_steps(const Fused& fused) {
+  return product(fused.window->window.kernel) * ceil_div(fused.window->input.shape[1], kRowsDepth);
+}
+
+RowsLayout rows_layout(const Fused& fused, const Json& params, bool wide) {
+  const Window& w = fused.window->window;
+  RowsLayout l;
+  l.rank = int64_t(w.rank());
+  l.tile_n = int_param(params, "rows_n");
+  l.values = int64_t(channel_values(fused).size());
+  if (const int64_t patch = params.value("rows_patch", int64_t{0}); patch > 0) {
+    l.tile_m = patch, l.across = params.value("rows_across", int64_t{8});
+    for (size_t i = 0; i < 2 && i < w.rank(); ++i)
+      l.reach[1 - i] = (w.kernel[w.rank() - 1 - i] - 1) * w.dilation[w.rank() - 1 - i];
+  }
+  l.kept = !wide && int_param(params, "rows_keep") != 0 ? rows_steps(fused) : 0;
+  l.slice = contiguous_positions(fused) ? 16 : 0;
+  l.stages = kMostRowStages, l.patches = l.patched() ? kMostRowPatches : 0;
+  // Kept weights need no stages.
+  if (l.patched() && l.kept > 0) l.stages = kFewestRowStages;
+  while (l.shared() > kMostRowShared && l.stages > kFewestRowStages + 1) --l.stages;
+  if (l.patched() && l.shared() > kMostRowShared) l.patches = 2;
+  if (l.slice > 8 && l.shared() > kMostRowShared) l.slice = 8;
+  while (l.shared() > kMostRowShared && l.stages > kFewestRowStages) --l.stages;
+  return l;
+}
+
+}  // namespace cutegen::recipes

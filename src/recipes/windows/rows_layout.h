@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// RowsLayout: the tiles and the shared memory of a convolution that is a product of positions and
+// filters, in the types that cutegen/conv_rows.cuh and cutegen/conv_patches.cuh use.
+//
+// Contract: rows_window() returns the convolution that the kernel computes. A transposed
+// convolution of stride 1 is an ordinary convolution with reversed filters, so its window has other
+// padding. rows_layout() reads the parameters rows_n, rows_keep, rows_patch and rows_across. `wide`
+// is the layout for 32-bit operands. fits() returns whether the layout fits in shared memory and
+// within TMA's limits.
+//
+// Example: if (rows_layout(fused, params, false).fits()) ...
+#pragma once
+
+#include "recipes/text/parameter.h"
+#include "recipes/text/program_part.h"
+
+namespace cutegen::recipes {
+
+// Input channels of a step of 16-bit operands, and of a step of floats.
+constexpr int64_t kRowsDepth = 64, kWideRowsDepth = 32;
+
+struct RowsLayout {
+  int64_t rank = 2;
+  int64_t tile_m = 128, tile_n = 128;  // positions and output channels of a tile
+  int64_t across = 0;                  // neighbouring positions of a block; 0: no patches
+  int64_t reach[2] = {0, 0};           // distances between filter taps, on the last two axes
+  int64_t kept = 0;                    // steps whose weights stay in shared memory
+  int64_t stages = 0, patches = 0;     // buffers for steps and for patches
+  int64_t values = 0;                  // floats for each channel
+  int64_t slice = 0;                   // channels of results in shared memory at a time
+
+  bool patched() const { return across > 0; }
+  int64_t height() const;  // of a tile, in positions
+  int64_t width() const;
+  int64_t lines() const { return height() + reach[0]; }  // of a patch
+  int64_t columns() const { return width() + reach[1]; }
+  int64_t shared() const;  // bytes
+  bool fits() const;
+  // The number of tiles of positions, as a plan expression. `out` has the sizes of the result's
+  // axes, three of them, and `rows` is the number of positions.
+  std::string tiles(const std::string& images, const std::vector<std::string>& out,
+                    const std::string& rows) const;
+  // The same at the shape of the task file.
+  int64_t tiles(const Fused& fused) const;
+};
+
+Window rows_window(const Fused& fused);
+int64_t rows_steps(const Fused& fused);
+RowsLayout rows_layout(const Fused& fused, const Json& params, bool wide);
+
+}  // namespace cutegen::recipes
