@@ -40,8 +40,7 @@ class Machine : public Strategy {
     std::vector<TestCase> tests;
   };
 
-  // Returns true if the strategy asks a question (for tests) before the first program. The strategy
-  // then calls begin() after the answer.
+  // Whether the strategy asks for tests before the first program. It then calls begin() afterwards.
   virtual bool asks_before(const Json& /*task*/) { return false; }
   void begin(std::vector<TestCase> tests);
 
@@ -72,8 +71,7 @@ class Machine : public Strategy {
   double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
   bool memory_bound_ = false;
   int64_t evaluations_ = 0;
-  // set_aside_: number of consecutive candidates that were aborted. ties_: number of consecutive
-  // candidates that were correct and had the best time.
+  // Consecutive candidates that were aborted, and that were correct and had the best time.
   int set_aside_ = 0, ties_ = 0;
   Feedback feedback_;            // feedback of the last verdict
   std::vector<TestCase> tests_;  // the proposed tests that evaluations use

@@ -131,8 +131,7 @@ struct StrategySettings {
   // reachable bound (the time to copy the least bytes). The value 0 disables reach_ratio.
   double reach_ratio = 1.03;
   // Every search stops when the time is at most floor_ratio times the floor (a lower bound of the
-  // time). Journals of older versions (policy 2 and earlier) have a floor_ratio of 1.05 and no
-  // reach_ratio, because the floor was then the roofline.
+  // time). Journals from before reach_ratio existed have a floor_ratio of 1.05.
   double floor_ratio = 1;
   int repairs = 6;                      // limit of repairs while no program is correct
   int retries = 2;                      // limit of retries of an aborted evaluation

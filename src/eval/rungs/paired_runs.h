@@ -62,8 +62,7 @@ class PairedRuns {
   End too_large() const;
   // Locks the GPU until destruction, gives the buffers to the runner, and runs the candidate once.
   Result<End> begin(const Context& ctx);
-  // Waits until no other work slows the GPU down, and measures the overhead of timing with blocks
-  // of empty runs.
+  // Waits for a quiet GPU, and measures the overhead of timing with blocks of empty runs.
   Result<End> control(const Context& ctx, int samples);
   Result<End> block(const Context& ctx, TimeMode mode, int samples);
 

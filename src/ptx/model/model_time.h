@@ -40,9 +40,8 @@ struct ModelledTime {
   std::map<std::string, double> terms_ns;
   Occupancy occupancy;
   double dram_read_bytes = 0, dram_write_bytes = 0;
-  double bytes_in_flight = 0,
-         // of the whole chip; bytes_to_saturate: bytes in flight that saturate DRAM
-      bytes_to_saturate = 0;
+  // Bytes that the loads of the whole GPU have in flight, and how many of them would saturate DRAM.
+  double bytes_in_flight = 0, bytes_to_saturate = 0;
 };
 
 ModelledTime model_time(const GpuSpec& gpu, const LaunchReport& report, const Entry& entry,
