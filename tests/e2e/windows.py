@@ -91,6 +91,12 @@ TASKS = {
     "tensor_cores": task("Conv2d(40, 136, 3, padding=1)", "1, 40, 20, 70", "torch.relu(self.window(x))"),
     "tensor_cores_transposed": task("ConvTranspose2d(channels, 24, 4, stride=3, padding=1, output_padding=1)",
                                     "2, channels, 9, 40", sizes="channels = 20"),
+    # Patches of a channels-last input; a transposed convolution of stride 1 reverses its filter.
+    "patches": task("Conv2d(64, 72, 3, padding=1)", "1, 64, 20, 70", "torch.relu(self.window(x)) + 1"),
+    "patches_transposed": task("ConvTranspose2d(64, 48, 3, padding=1)", "2, 64, 17, 13", "torch.tanh(self.window(x))"),
+    "patches_of_planes": task("Conv3d(64, 40, (3, 2, 3), padding=(1, 0, 1), dilation=(1, 2, 1))", "1, 64, 4, 11, 12"),
+    "patches_of_lines": task("Conv1d(136, 48, 5, padding=2).bfloat16()", "2, 136, 150",
+                             "self.window(x.bfloat16()) + self.window(x.bfloat16()).mean()"),
     # Values that depend only on the channel are computed once.
     "norm_of_channels": task("Sequential(nn.Conv2d(8, 24, 3), norm(24))", "2, 8, 9, 11", sizes=NORM),
     # A CTA computes several tiles: all with the same weights, then each with another phase.

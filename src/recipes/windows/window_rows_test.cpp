@@ -53,6 +53,26 @@ TEST(WindowRows, CopiesTheInputToChannelsLastOrder) {
   EXPECT_EQ(map.at("im2col").at("steps"), Json::array({1, 2, 1}));
 }
 
+TEST(WindowRows, KeepsPatchesForAllFilterTaps) {
+  const Json patches = {{"by_rows", 1}, {"rows_patch", 128}, {"rows_across", 8}};
+  const KernelProgram p = RowsCase("conv_rows_bf16").program(patches);
+  const std::string source = p.sources.begin()->second;
+  EXPECT_THAT(source, HasSubstr("cutegen/conv_patches.cuh"));
+  EXPECT_THAT(source, HasSubstr("kTileM = 128, kTileN = 96, kAcross = 8, kSpatial = 2;"));
+  // 18 lines of 10 positions with 64 channels.
+  EXPECT_THAT(source, HasSubstr("cg_map_input[15] = {1, 4, 64, 10, 18, 1, 0, "));
+  const Json plan = to_json(p.plan);
+  EXPECT_FALSE(plan.at("tensor_maps").at("map_input").contains("im2col"));
+  EXPECT_THAT(plan.at("requires").dump(), HasSubstr("dim(conv_weight,2) == 3"));
+}
+
+TEST(WindowRows, PatchesNeedStrideOneAndFewTaps) {
+  const RowsCase c("conv_rows_floats");  // stride 2, 15 taps
+  Json params = c.match.safe;
+  params.update({{"by_rows", 1}, {"rows_patch", 128}});
+  EXPECT_FALSE(instantiate(c.task, c.match, params));
+}
+
 TEST(WindowRows, MultipliesFloatsInHalfPrecisionIfTheyFit) {
   const KernelProgram p = RowsCase("conv_rows_floats").program({{"by_rows", 1}});
   const std::string source = p.sources.begin()->second;
