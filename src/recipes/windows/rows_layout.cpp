@@ -46,8 +46,8 @@ int64_t RowsLayout::width() const {
 
 int64_t RowsLayout::shared() const {
   const int64_t pitch = values <= 2 ? values : ceil_div(values, 4) * 4;
-  const int64_t channels = (pitch == 0 ? 8 : 2 * 4 * pitch * tile_n) +
-                           2 * std::max<int64_t>(slice, 1) * kStagedPitch * 4;
+  const int64_t staged = 8 * std::max<int64_t>(slice, 1) * kStagedPitch;  // of two consumers
+  const int64_t channels = (pitch == 0 ? 8 : 8 * pitch * tile_n) + staged;
   const int64_t weights = (kept > 0 ? kept : stages) * tile_n * kLine;
   if (!patched())
     return whole_kib(stages * tile_m * kLine + weights + stages * 16 + 16) + whole_kib(channels);

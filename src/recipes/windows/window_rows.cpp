@@ -153,9 +153,11 @@ std::vector<Json> layouts(const Fused& fused) {
           if ((patch > 0 || across == 8) && params_legal(fused, params)) all.push_back(params);
         }
   std::vector<std::pair<double, size_t>> order;
+  order.reserve(all.size());
   for (size_t i = 0; i < all.size(); ++i) order.emplace_back(rows_seconds(fused, all[i]), i);
   std::stable_sort(order.begin(), order.end());
   std::vector<Json> sorted;
+  sorted.reserve(all.size());
   for (const auto& [seconds, i] : order) sorted.push_back(all[i]);
   return sorted;
 }
@@ -302,12 +304,15 @@ class RowsPlan {
       input["im2col"] = {{"lower", lower}, {"upper", upper}, {"steps", between}};
     const std::string suffix = label_.number.empty() ? "" : "_" + label_.number;
     for (const std::string& prefix : prefixes()) {
+      const auto spec = [&](const char* of) {
+        return fmt::format("cg_map_{}{}{}", prefix, of, suffix);
+      };
       input["tensor"] = label_(prefix + "turned");
-      input["spec"] = "cg_map_" + prefix + "input" + suffix;
+      input["spec"] = spec("input");
       part.tensor_maps[label_("map_" + prefix + "input")] = input;
       part.tensor_maps[label_("map_" + prefix + "weights")] = {
           {"tensor", label_(prefix + "packed")},
-          {"spec", "cg_map_" + prefix + "weights" + suffix},
+          {"spec", spec("weights")},
           {"dims", {label_(prefix + "depth"), some(out_of_group_text(fused_))}},
           {"strides", {"1", label_(prefix + "depth")}}};
     }
