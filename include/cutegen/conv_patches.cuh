@@ -19,8 +19,8 @@
 // - With kKept above 0, weights stay in shared memory for all tiles of a CTA: there are at most kTileN
 //   output channels and kKept steps.
 // - kPatches and kStages are the numbers of pipeline stages for patches and for steps of weights.
-// - kKernel[i] and kDilation[i] are the kernel's size and dilation on axis i + 1. Constants here save
-//   half of the instructions between two wgmma instructions.
+// - kKernel[i] and kDilation[i] are the kernel's size and dilation on axis i + 1. They are constants,
+//   because the kernel unrolls the loop over the filter taps of a patch.
 //
 // Calls have the same meaning as in conv_rows.cuh.
 //
@@ -108,9 +108,9 @@ struct PatchTiles {
     }
   };
 
-  // Loads a patch, from a chunk of channels and its first position on.
-  static CUTE_DEVICE void load(cute::TmaDescriptor const& input, uint64_t& full, void* to,
-                                     int channel, int x, int y, int z, int image) {
+  // Loads a patch: a chunk of channels from `channel` on, of the positions from (x, y, z) on.
+  static CUTE_DEVICE void load(cute::TmaDescriptor const& input, uint64_t& full, void* to, int channel,
+                               int x, int y, int z, int image) {
     const auto hint = uint64_t(cute::TMA::CacheHintSm90::EVICT_NORMAL);
     if constexpr (G::kSpatial == 1)
       cute::SM90_TMA_LOAD_3D::copy(&input, &full, hint, to, channel, x, image);
@@ -223,8 +223,8 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
         cute::wait_barrier(storage.patch_empty[patch_.stage], patch_.phase ^ 1);
         cute::set_barrier_transaction_bytes(full, kBoxBytes);
         Tiles::load(input, full, storage.patches[patch_.stage], chunk * kDepth,
-                   corner.x + window.start[2], corner.y + window.start[1],
-                   corner.z + window.start[0] + tap * window.dilation[0], corner.image);
+                    corner.x + window.start[2], corner.y + window.start[1],
+                    corner.z + window.start[0] + tap * window.dilation[0], corner.image);
         if (!loads) continue;
         for (int i = 0; i < kTaps; ++i) {
           const int depth = ((tap * kTaps + i) * window.chunks + chunk) * kDepth;
@@ -330,7 +330,7 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
     }
   }
   static CUTE_DEVICE uint32_t address_of(void const* shared) { return cute::cast_smem_ptr_to_uint(shared); }
-  // Signals a barrier. Does nothing if its address is 0, which is the address of a patch.
+  // Signals a barrier. Does nothing if its address is 0: no barrier is there, because patches come first.
   static CUTE_DEVICE void release(uint32_t empty) {
     if (empty == 0) return;
     __syncwarp();

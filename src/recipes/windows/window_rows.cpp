@@ -91,8 +91,9 @@ double finish_cycles(const Fused& fused) {
 constexpr double kClock = 1.9e9, kFixed = 6e-6;  // Hz; seconds of a launch
 constexpr double kTileCycles = 3000;             // of a tile, besides its elements
 
-// How much longer stores of short runs take: of eight positions that are not whole sectors of 32
-// bytes. On an H200, stores of task 4 of KernelBench's level 2 took 2.4 times as long.
+// A factor for the work after the convolution. With blocks of 8 x 8, a warp stores runs of eight
+// positions. If these are not whole sectors of 32 bytes, the kernel is slower: 2.4 times on an
+// H200, for task 4 of KernelBench's level 2.
 double store_factor(const Fused& fused, const RowsLayout& l) {
   if (!l.patched() || l.across != 8) return 1;
   return fused.axes.back().size % 8 != 0 ? 2.5 : halves(fused) ? 1.1 : 1;
@@ -551,7 +552,7 @@ bool rows_legal(const Fused& fused, const Json& params) {
 
 std::vector<RecipeParameter> rows_parameters(const Fused& fused) {
   const std::vector<Json> all = layouts(fused);
-  // The values of a parameter, those of the fastest layouts first.
+  // The values of a parameter, in the order of the layouts.
   auto values = [&](const std::string& name) {
     std::vector<int64_t> list;
     for (const Json& params : all)
