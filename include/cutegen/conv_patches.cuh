@@ -258,7 +258,7 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
   CUTE_DEVICE void multiply(ConvWindow const& window, Storage& storage) {
     auto sums = cute::make_tensor<float>(cute::Shape<cute::Int<kPart>, cute::Int<kBlocks>>{});
     cute::clear(sums);
-    wait_for_turn(storage);
+    if constexpr (kTurns) wait_for_turn(storage.order, turn_ - 1);
     if constexpr (G::kKept > 0) cute::wait_barrier(storage.weights_full[0], 0);
     uint32_t patch = 0, weights = 0;  // barriers of stages that a wgmma still reads
     const uint32_t first_patch = address_of(storage.patches), first_weights = address_of(storage.weights);
@@ -284,7 +284,7 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
       patch = address_of(&storage.patch_empty[patch_.stage]);
       patch_.advance();
     }
-    end_turn(storage);
+    if constexpr (kTurns) end_turn(storage.order);
     cute::warpgroup_wait<0>();
     cute::warpgroup_fence_operand(sums);
     release(weights), release(patch);
@@ -317,18 +317,6 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
   // This consumer's first block of a tile.
   static CUTE_DEVICE int first_block() { return kTurns ? 0 : ConvFinish<G>::consumer() * kBlocks; }
 
-  // See WgmmaGemm::wait_for_turn().
-  CUTE_DEVICE void wait_for_turn(Storage& storage) const {
-    const int consumer = this->consumer();
-    if constexpr (kTurns)
-      cute::wait_barrier(storage.order[consumer], (turn_ - 1) / 2 % 2 ^ (consumer == 0));
-  }
-  static CUTE_DEVICE void end_turn(Storage& storage) {
-    if constexpr (kTurns) {
-      __syncwarp();
-      if (threadIdx.x % 32 == 0) cute::arrive_barrier(storage.order[ConvFinish<G>::consumer() ^ 1]);
-    }
-  }
   static CUTE_DEVICE uint32_t address_of(void const* shared) { return cute::cast_smem_ptr_to_uint(shared); }
   // Signals a barrier. Does nothing if its address is 0: no barrier is there, because patches come first.
   static CUTE_DEVICE void release(uint32_t empty) {

@@ -59,6 +59,20 @@ CUTE_DEVICE TileIndex cluster_tile(int id, int tiles_m, int tiles_n) {
   return {pair.m * Cluster + id % Cluster, pair.n};
 }
 
+// Two consumer warpgroups, of threads 0 to 127 and 128 to 255, take turns with the tiles of a CTA.
+// Barrier i of `order`, with a count of 4, lets consumer i multiply its next tile. wait_for_turn()
+// waits until the other consumer has multiplied tile `turn` - 1. Without wait_for_turn(), a consumer
+// could be two phases ahead at the barrier of a stage, and the barrier, which only tells even from
+// odd phases, would let it pass too early.
+CUTE_DEVICE void wait_for_turn(uint64_t (&order)[2], int turn) {
+  const int consumer = threadIdx.x / 128;
+  cute::wait_barrier(order[consumer], turn / 2 % 2 ^ (consumer == 0));
+}
+CUTE_DEVICE void end_turn(uint64_t (&order)[2]) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) cute::arrive_barrier(order[threadIdx.x / 128 ^ 1]);
+}
+
 // A LineTile has the layout in shared memory that wgmma reads. A tile consists of lines of 128
 // bytes along the contiguous axis, and the eight 16-byte chunks of a line are swizzled. If the
 // contiguous axis is not k, a tile consists of several blocks side by side, each one line wide.
@@ -523,7 +537,7 @@ struct WgmmaGemm {
         cute::Shape<cute::Int<kPart>, cute::Int<kBlocks>>{});
     cute::clear(sums);
     cute::MMA_Atom<Op> atom;
-    wait_for_turn(storage);
+    if constexpr (PingPong) wait_for_turn(storage.order, turn_ - 1);
     for (int step = first; step < last; ++step, advance()) {
       cute::wait_barrier(storage.full[stage_], phase_);
       multiply(atom, storage.a[stage_], storage.b[place_of_b(step)], sums);
@@ -532,7 +546,7 @@ struct WgmmaGemm {
         release(storage.empty[before()]);
       }
     }
-    end_turn(storage);
+    if constexpr (PingPong) end_turn(storage.order);
     cute::warpgroup_wait<0>();
     cute::warpgroup_fence_operand(sums);
     if (first < last) release(storage.empty[before()]);
@@ -540,21 +554,6 @@ struct WgmmaGemm {
     for (int block = 0; block < kBlocks; ++block) {
       CUTE_UNROLL
       for (int i = 0; i < kPart; ++i) results[block][i] = sums(i, block);
-    }
-  }
-
-  // With PingPong, waits until the other consumer has multiplied the previous tile. Without
-  // wait_for_turn(), a consumer could be two phases ahead at the barrier of a stage, and the
-  // barrier, which only tells even from odd phases, would let it pass too early.
-  CUTE_DEVICE void wait_for_turn(Storage& storage) const {
-    const int consumer = threadIdx.x / 128;
-    if constexpr (PingPong)
-      cute::wait_barrier(storage.order[consumer], (turn_ - 1) / 2 % 2 ^ (consumer == 0));
-  }
-  static CUTE_DEVICE void end_turn(Storage& storage) {
-    if constexpr (PingPong) {
-      __syncwarp();
-      if (threadIdx.x % 32 == 0) cute::arrive_barrier(storage.order[threadIdx.x / 128 ^ 1]);
     }
   }
 
