@@ -175,11 +175,17 @@ CUTE_DEVICE void convert_all(From const (&from)[V], To (&to)[V]) {
   }
 }
 
+// Whether a tensor holds no elements in memory, but numbers that positions() counts.
+template <class Iterator>
+inline constexpr bool is_positions_v =
+    cute::is_same_v<Iterator, cute::counting_iterator<int64_t>> ||
+    cute::is_same_v<Iterator, cute::counting_iterator<int>>;
+
 template <class R, int V, class Engine, class Layout>
 CUTE_DEVICE void load(cute::Tensor<Engine, Layout> const& g, R (&r)[V]) {
   using T = cute::remove_cv_t<typename Engine::value_type>;
   using Step = decltype(cute::stride<0>(Layout{}));
-  constexpr bool kMemory = !cute::is_same_v<typename Engine::iterator, cute::counting_iterator<int64_t>>;
+  constexpr bool kMemory = !is_positions_v<typename Engine::iterator>;
   if constexpr (kMemory && cute::is_constant<1, Step>::value) {
     auto pack = *reinterpret_cast<Pack<T, V> const*>(&g(0));
     convert_all(pack.element, r);
@@ -254,9 +260,9 @@ CUTE_DEVICE auto nearest(Coordinates const& coordinates, Shape const& shape) {
 }
 
 // Returns a tensor of positions along an axis: the element at offset i is the number first + i.
-template <class Layout>
-CUTE_DEVICE auto positions(int64_t first, Layout const& layout) {
-  return cute::make_tensor(cute::counting_iterator<int64_t>(first), layout);
+template <class Int = int64_t, class Layout>
+CUTE_DEVICE auto positions(cute::remove_cv_t<Int> first, Layout const& layout) {
+  return cute::make_tensor(cute::counting_iterator<Int>(first), layout);
 }
 
 // Converts an index into a position on an axis of `size` elements. If Wraps is 0, the position
@@ -264,13 +270,11 @@ CUTE_DEVICE auto positions(int64_t first, Layout const& layout) {
 // counts modulo the size. If Wraps is 3, an index outside the axis selects the nearest element. If
 // Wraps is 4, the function reflects an index outside the axis at the axis's ends. If Wraps is 5, an
 // index in [0, 2 * size) counts modulo the size.
-template <int Wraps>
-CUTE_DEVICE int64_t inside_axis(int64_t index, int64_t size) {
-  if (Wraps == 3) return index < 0 ? 0 : index < size ? index : size - 1;
-  if (Wraps == 4) {
-    const int64_t from_end = 2 * (size - 1) - (index < 0 ? -index : index);
-    return index < 0 ? -index : from_end < index ? from_end : index;
-  }
+template <int Wraps, class Int>
+CUTE_DEVICE Int inside_axis(Int index, Int size) {
+  const Int last = size - 1;
+  if (Wraps == 3) return cute::max(Int(0), cute::min(index, last));
+  if (Wraps == 4) return last - cute::abs(last - cute::abs(index));
   if (Wraps == 5) return index < size ? index : index - size;
   if (Wraps == 2) index %= size;
   return Wraps && index < 0 ? index + size : index;
@@ -286,7 +290,8 @@ CUTE_DEVICE int64_t place(int64_t index, int64_t size, int64_t stride) {
 }
 // A Take computes the offset of the element that an index selects. If Wraps is 6, the offset is
 // relative to the element at the index itself: `first` elements or, if that leads outside the axis,
-// 0. The axis must then have at most 2^31 elements.
+// 0. The axis must then have at most 2^31 elements. If `indices` are positions of 32 bits, they and
+// `first` must be below 2^30.
 template <int Wraps, class Indices>
 struct Take {
   // `indices` has one index per element of a vector or, with stride Int<0>, one for all elements.
@@ -295,6 +300,9 @@ struct Take {
   int64_t first = 0, step = 1;  // index i stands for first + step * i
   static constexpr bool kOnce =
       cute::is_constant<0, decltype(cute::stride<0>(typename Indices::layout_type{}))>::value;
+  // Positions of 32 bits do not overflow while they are moved into the axis.
+  static constexpr bool kShort = (Wraps == 3 || Wraps == 4) &&
+                                 cute::is_same_v<typename Indices::iterator, cute::counting_iterator<int>>;
   CUTE_DEVICE int64_t operator()(int v) const {
     if constexpr (Wraps == 6) {
       int64_t at = 0;
@@ -309,6 +317,12 @@ struct Take {
       const bool inside = unsigned(int(indices(v)) + int(first)) < unsigned(size);
       at += inside ? first * stride : 0;
       return false;
+    }
+    if constexpr (kShort) {
+      const int most = int(cute::min(size, int64_t(INT32_MAX)));
+      const int index = inside_axis<Wraps>(int(first) + int(step) * indices(v), most);
+      at += index * stride;
+      return unsigned(index) >= unsigned(most);
     }
     const int64_t index = inside_axis<Wraps>(first + step * int64_t(indices(v)), size);
     at += index * stride;

@@ -4,7 +4,6 @@
 // Some operands are broadcast or transposed. All tensors have the same modes, (element of the
 // vector, (innermost axis in vectors, ..., outermost axis)), and their own strides. A broadcast axis
 // has stride 0. place() or CuTe converts the number of a vector into coordinates.
-// The plan sets {{macro}}: 1 if the innermost axis is not a multiple of the vector.
 #include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>
 {{includes}}#include <cutegen/vec.cuh>
@@ -13,8 +12,7 @@ using namespace cute;
 
 using Index = {{index}};
 constexpr int kThreads = {{threads}};
-constexpr int kVector = {{macro}};
-constexpr int kItems = {{items}};
+{{vector}}constexpr int kItems = {{items}};
 
 // Computes one element in float32.
 {{compute}}

@@ -138,7 +138,7 @@ TEST(Composites, NodesOfARuleHaveDifferentNames) {
 TEST(Composites, WindowsAreReadAtComputedPlaces) {
   const KernelProgram program = composite_program("composite_columns");
   EXPECT_TRUE(to_json(program.plan).value("scratch", Json::array()).empty());
-  EXPECT_THAT(text_of(program), HasSubstr("cutegen::positions("));
+  EXPECT_THAT(text_of(program), HasSubstr("cutegen::positions<int>("));
 }
 
 // Only sums at equal places need atomic operations.

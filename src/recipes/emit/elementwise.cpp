@@ -12,6 +12,7 @@
 #include "recipes/emit/tile_order.h"
 #include "recipes/fuse/extents.h"
 #include "recipes/nest/nest.h"
+#include "recipes/nest/register_blocks.h"
 #include "recipes/text/kernel_text.h"
 
 namespace cutegen::recipes {
@@ -40,6 +41,9 @@ struct Access {
   std::string from() const { return start.empty() ? name : name + " + " + start; }
 };
 
+constexpr int64_t kShortPositions = 1'000'000'000;
+constexpr const char* kInnerBlocks = "8";  // blocks of a tile along the innermost loop
+
 struct Kernel {
   const Fused& fused;
   const Label& label;
@@ -55,6 +59,7 @@ struct Kernel {
   int64_t items = 1;     // vectors that a thread loads together
   int items_along = -1;  // the loop that the items of a thread follow; -1: neighbouring vectors
   int turned = -1;       // the loop along which a tile of vectors is tall; -1: no tiles
+  std::optional<Block> block;                    // if set, a thread's vector is this block
   std::map<std::string, std::string> arguments;  // by tensor and expression
 
   // Returns the kernel's argument for an expression. Operands that read the same tensor share their
@@ -71,8 +76,10 @@ struct Kernel {
   Kernel(const Fused& f, const Label& l, const Json& params, const Overlap& o)
       : fused(f), label(l), nest(make_nest(f)), code(f), overlap(o) {
     items = params.at("items").get<int64_t>();
-    if (params.value("shared", 0) != 0) items_along = shared_loop(f, nest);
+    if (params.value("block", 0) != 0) block = block_of(f, nest);
+    if (params.value("shared", 0) != 0 && !block) items_along = shared_loop(f, nest);
     if (params.value("tiled", 0) != 0 && items_along < 0) turned = turned_loop(f, nest);
+    if (block) turned = block->dense ? -1 : block->loop;
     std::vector<int> results;
     results.reserve(f.outputs.size());
     for (const FusedOutput& output : f.outputs) results.push_back(output.inst);
@@ -84,8 +91,7 @@ struct Kernel {
     for (const FusedOutput& output : f.outputs) {
       outputs.push_back(access(output.operand, output.inst));
       outputs.back().of_row = nest.kept.size() > 1 && nest.kept.back().size > 1 &&
-                              !output.operand.gathered() &&
-                              !moves(output.operand, nest.kept.size() - 1);
+                              !output.operand.gathered() && !moves_in_vector(output.operand);
     }
     take_turns(inputs, false);
     take_turns(outputs, true);
@@ -109,7 +115,8 @@ struct Kernel {
     a.shared = !a.single && items_along >= 0 && !moves(operand, size_t(items_along));
     // Conversions between the loads, and loads that the compiler moves behind stores, would reduce
     // how many loads are in flight.
-    if (items > 1 && inst >= 0 && !a.single && !a.shared && !operand.counts && !operand.gathered())
+    if (items > 1 && inst >= 0 && !block && !a.single && !a.shared && !operand.counts &&
+        !operand.gathered())
       a.held = code.word("held_" + a.name);
     return a;
   }
@@ -123,6 +130,9 @@ struct Kernel {
 
   bool moves(const Operand& operand, size_t loop) const {
     return stride(fused, operand, nest.kept[loop]).move != Move::none;
+  }
+  bool moves_in_vector(const Operand& operand) const {
+    return moves(operand, nest.kept.size() - 1) || (block && moves(operand, size_t(block->loop)));
   }
   // A vector of the operand: of item `i`, or the same for all items.
   std::string vector_at(const Access& a) const {
@@ -155,7 +165,7 @@ struct Kernel {
   // Whether all elements of a vector read the same element of the operand.
   bool same_in_vector(const Access& a) const {
     return a.single || (!a.operand->counts && !a.operand->gathered() && a.turns == 1 &&
-                        !moves(*a.operand, nest.kept.size() - 1));
+                        !moves_in_vector(*a.operand));
   }
 
   // Finds the values that depend only on operands without the innermost axis. Without this, the
@@ -212,8 +222,10 @@ struct Kernel {
     const Operand& o = *a.operand;
     const std::string size = argument(o, fmt::format("{}_size{}", a.name, axis),
                                       size_text(fused, o, axis)),
-                      step = argument(o, fmt::format("{}_step{}", a.name, axis),
-                                      stride_text(fused, o, axis));
+                      step = axis + 1 == o.starts.size()
+                                 ? "1"
+                                 : argument(o, fmt::format("{}_step{}", a.name, axis),
+                                            stride_text(fused, o, axis));
     std::string first;
     if (!start.shift.empty()) {
       const std::string word = code.word(a.name + "_first");
@@ -418,6 +430,11 @@ std::string step_of_loads(const std::string& type, const std::string& number, bo
                      type, number, loads);
 }
 
+// The device function that loads or stores a vector of the operand.
+std::string mover(const Kernel& k, const Access& a, const char* move) {
+  return std::string(move) + (k.block ? "_block" : a.turns > 1 ? "_turns" : "");
+}
+
 // Fills the fields that both kernel templates share.
 std::map<std::string, std::string> common(const Task& task, Kernel& k, const Json& params,
                                           int depth) {
@@ -449,8 +466,8 @@ std::map<std::string, std::string> common(const Task& task, Kernel& k, const Jso
         fmt::format("{} {}{}{};\n", a.type, a.registers, a.shared ? "" : "[kItems]", array_of(a));
     if (a.places.empty()) {
       (a.shared ? shared : loads) +=
-          fmt::format("cutegen::{}({}, {}{});\n", a.turns > 1 ? "load_turns" : "load",
-                      k.vector_at(a), a.registers, a.shared ? "" : "[i]");
+          fmt::format("cutegen::{}({}, {}{});\n", mover(k, a, "load"), k.vector_at(a), a.registers,
+                      a.shared ? "" : "[i]");
       continue;
     }
     find(a);
@@ -468,8 +485,8 @@ std::map<std::string, std::string> common(const Task& task, Kernel& k, const Jso
     }
     results += fmt::format("{} {}{};\n", a.type, a.registers, array_of(a));
     if (a.places.empty()) {
-      stores += fmt::format("cutegen::{}({}, {});\n", a.turns > 1 ? "store_turns" : "store",
-                            a.registers, k.vector_at(a));
+      stores +=
+          fmt::format("cutegen::{}({}, {});\n", mover(k, a, "store"), a.registers, k.vector_at(a));
       continue;
     }
     find(a);
@@ -505,6 +522,7 @@ std::map<std::string, std::string> common(const Task& task, Kernel& k, const Jso
   if (std::any_of(k.outputs.begin(), k.outputs.end(),
                   [](const Access& a) { return a.operand->mode != WriteMode::store; }))
     t["includes"] += "#include <cutegen/scatter.cuh>\n";
+  if (k.block) t["includes"] += "#include <cutegen/vec_block.cuh>\n";
   return t;
 }
 
@@ -532,8 +550,39 @@ std::string flat_source(const Task& task, Kernel& k, const Json& params) {
   return fill("kernels/elementwise/flat.cu", t);
 }
 
+// Declares an operand's tensor with its strides: of a block's elements, then of the loops.
+std::string blocked_tensor(Kernel& k, const Access& a) {
+  const bool contiguous = k.block->dense && contiguous_block(k.fused, k.nest, *k.block, *a.operand);
+  std::string across, down;
+  std::vector<std::string> outer;
+  for (size_t i = k.nest.kept.size(); i-- > 0;) {
+    const Stride s = stride(k.fused, *a.operand, k.nest.kept[i]);
+    const bool first = i + 1 == k.nest.kept.size(), second = int(i) == k.block->loop;
+    std::string text = s.move == Move::none ? "Int<0>{}" : "Int<1>{}";
+    if (s.move == Move::stride)
+      text = k.argument(*a.operand, fmt::format("{}_s{}", a.name, i), s.expression);
+    if (first) across = text;
+    if (second)
+      down = contiguous ? fmt::format("cutegen::known_stride<kDense, kAcross>({})", text) : text;
+    if ((first || second) && s.move != Move::none)
+      text = fmt::format("{} * Int<{}>{{}}", text, first ? "kAcross" : "kDown");
+    outer.push_back(text);
+  }
+  return fmt::format(
+      "Tensor {} = make_tensor(make_gmem_ptr({}),\n"
+      "    make_layout(make_shape(block, shape),\n"
+      "        make_stride(make_stride({}, {}), {})));\n",
+      a.tensor, a.from(), across, down, tuple_of("make_stride", outer));
+}
+
+// Whether positions take 32 bits, in which a GPU computes faster.
+bool short_positions(const Nest& nest) {
+  return nest.rows() <= kShortPositions;
+}
+
 // Declares an operand's tensor with its strides: of a vector's elements, then of the loops.
 std::string strided_tensor(Kernel& k, const Access& a) {
+  if (k.block) return blocked_tensor(k, a);
   std::string inner, item = "Int<0>{}";
   std::vector<std::string> outer;
   for (size_t i = k.nest.kept.size(); i-- > 0;) {
@@ -559,9 +608,10 @@ std::string strided_tensor(Kernel& k, const Access& a) {
       outer.push_back(s.move == Move::next ? "Int<kVector>{}" : text + " * kVector");
   }
   const bool near = k.items_along < 0;
-  const std::string tensor = a.operand->counts
-                                 ? "cutegen::positions(0"
-                                 : fmt::format("make_tensor(make_gmem_ptr({})", a.from());
+  const std::string tensor =
+      a.operand->counts
+          ? fmt::format("cutegen::positions{}(0", short_positions(k.nest) ? "<int>" : "")
+          : fmt::format("make_tensor(make_gmem_ptr({})", a.from());
   return fmt::format(
       "Tensor {} = {},\n"
       "    make_layout(make_shape(Int<kVector{}>{{}}, {}shape), make_stride({}, {}{})));\n",
@@ -572,18 +622,44 @@ std::string strided_tensor(Kernel& k, const Access& a) {
 
 // Arguments by which the kernel finds coordinates: one for each axis but the outermost, innermost
 // first. Empty if CuTe divides instead.
-std::vector<std::string> inverses_of(const Kernel& k, const Json& params, bool wide) {
+std::vector<std::string> inverses_of(const Kernel& k, bool wide) {
   std::vector<std::string> list;
-  if (wide || params.value("shared", 0) != 0) return list;
+  if (wide || k.items_along >= 0) return list;
   for (size_t i = k.nest.kept.size() - 1; i > 0; --i) list.push_back(fmt::format("inverse{}", i));
   return list;
+}
+
+// Declares the size of a thread's vector or block.
+std::string vector_text(const Kernel& k) {
+  if (!k.block)
+    return fmt::format(
+        "// The plan sets {0}: 1 if the innermost axis is not a multiple of the vector.\n"
+        "constexpr int kVector = {0};\n",
+        k.label("VECTOR"));
+  std::string text = fmt::format(
+      "// A thread computes a block: kAcross elements along the innermost axis, and kDown along "
+      "the\n"
+      "// axis along which an operand is contiguous. The plan sets both.\n"
+      "constexpr int kAcross = {}, kDown = {}, kVector = kAcross * kDown;\n",
+      k.label("ACROSS"), k.label("DOWN"));
+  if (k.block->dense)
+    text += fmt::format("constexpr bool kDense = {};  // the block has the whole innermost axis\n",
+                        k.label("DENSE"));
+  return text;
+}
+
+// Divides the size of loop `i` by the elements of a vector or block along it.
+std::string in_vectors(const Kernel& k, size_t i) {
+  const bool first = i + 1 == k.nest.kept.size();
+  if (k.block) return first ? " / kAcross" : int(i) == k.block->loop ? " / kDown" : "";
+  return first ? " / kVector" : int(i) == k.items_along ? " / kItems" : "";
 }
 
 std::string strided_source(const Task& task, Kernel& k, const Json& params, bool wide) {
   auto t = common(task, k, params, 2);
   t["index"] = wide ? "int64_t" : "int";
-  t["macro"] = k.label("VECTOR");
-  std::string tensors;
+  t["vector"] = vector_text(k);
+  std::string tensors = k.block ? "auto block = make_shape(Int<kAcross>{}, Int<kDown>{});\n" : "";
   for (const auto& [operand, index] : k.indices) tensors += strided_tensor(k, index);
   for (const auto* list : {&k.inputs, &k.outputs})
     for (const Access& a : *list)
@@ -591,20 +667,18 @@ std::string strided_source(const Task& task, Kernel& k, const Json& params, bool
   t["tensors"] = indent(tensors + single_values(k), 2);
   std::vector<std::string> shape, sizes;
   for (size_t i = k.nest.kept.size(); i-- > 0;)
-    shape.push_back(fmt::format("Index(n{}){}", i,
-                                i + 1 == k.nest.kept.size() ? " / kVector"
-                                : int(i) == k.items_along   ? " / kItems"
-                                                            : ""));
+    shape.push_back(fmt::format("Index(n{}){}", i, in_vectors(k, i)));
   for (size_t i = 0; i < k.nest.kept.size(); ++i) sizes.push_back(fmt::format("int64_t n{}", i));
   for (const auto& [name, expression] : k.strides) sizes.push_back("int64_t " + name);
   t["shape"] = tuple_of("make_shape", shape);
-  const std::vector<std::string> inverses = inverses_of(k, params, wide);
+  const std::vector<std::string> inverses = inverses_of(k, wide);
   for (const std::string& inverse : inverses) sizes.push_back("int64_t " + inverse);
   const bool tiled = k.turned >= 0 && !inverses.empty();
   t["vectors"] = tiled ? "" : "  const Index vectors = size(shape);\n";
   t["live"] = tiled ? "j < vectors && inside(j)" : "j < vectors";
   if (tiled)
-    t["tensors"] += tile_order_text(k.nest, k.turned, inverses);
+    t["tensors"] += tile_order_text(k.nest, k.turned,
+                                    k.block ? kInnerBlocks : inner_vectors("kVector"), inverses);
   else if (!inverses.empty())
     t["tensors"] += fmt::format(
         "\n  // The coordinates of a vector, by multiplications instead of divisions.\n"
@@ -641,13 +715,42 @@ void plan_flat(const Kernel& k, const Json& params, ProgramPart& part) {
   part.steps.push_back(launch(k, grid, threads, std::move(args)));
 }
 
+// The sizes of a thread's vector or block along the loops, as the plan's symbols.
+struct Widths {
+  std::string inner, other;  // `other`: along the block's loop
+};
+
 // The sizes of the axes whose coordinates the kernel finds, as plan expressions.
-std::vector<std::string> order_extents(const Kernel& k, const std::string& width) {
+std::vector<std::string> order_extents(const Kernel& k, const Widths& widths) {
   std::vector<std::string> sizes;
   for (size_t i = 0; i < k.nest.kept.size(); ++i) sizes.push_back(k.label(fmt::format("n{}", i)));
-  if (k.turned >= 0) return tile_extents(sizes, k.turned, width);
-  sizes.back() += "/" + width;
-  return sizes;
+  if (k.block) sizes[size_t(k.block->loop)] += "/" + widths.other;
+  sizes.back() += "/" + widths.inner;
+  if (k.turned < 0) return sizes;
+  return tile_extents(sizes, k.turned, k.block ? kInnerBlocks : inner_vectors(widths.inner));
+}
+
+// Adds the plan's symbols and defines for the size of a thread's vector or block.
+Widths add_widths(const Kernel& k, int64_t vector, ProgramPart& part) {
+  const std::string last = k.label(fmt::format("n{}", k.nest.kept.size() - 1));
+  const std::string width = k.label("vector");
+  if (!k.block) {
+    part.symbols[width] = width_text(k.fused, last, vector);
+    part.defines[k.label("VECTOR")] = width;
+    return {width, ""};
+  }
+  const std::string across = k.label("across"), down = k.label("down"),
+                    outer = k.label(fmt::format("n{}", k.block->loop));
+  part.symbols[across] = across_text(*k.block, last);
+  part.symbols[down] = down_text(*k.block, last, outer);
+  part.symbols[width] = fmt::format("{}*{}", across, down);
+  part.defines[k.label("ACROSS")] = across;
+  part.defines[k.label("DOWN")] = down;
+  if (k.block->dense) {
+    part.symbols[k.label("dense")] = fmt::format("{} <= {} ? 1 : 0", last, kLongestDense);
+    part.defines[k.label("DENSE")] = k.label("dense");
+  }
+  return {across, down};
 }
 
 void plan_strided(const Kernel& k, const Json& params, bool wide, ProgramPart& part) {
@@ -661,24 +764,25 @@ void plan_strided(const Kernel& k, const Json& params, bool wide, ProgramPart& p
     product += (i ? "*" : "") + size;
     args.push_back({{"i64", size}});
   }
-  std::string last = k.label(fmt::format("n{}", k.nest.kept.size() - 1)), n = k.label("n");
-  std::string width = k.label("vector");
+  const std::string n = k.label("n"), width = k.label("vector");
   part.symbols[n] = product;
-  part.symbols[width] = width_text(k.fused, last, vector);
+  const Widths widths = add_widths(k, vector, part);
   for (const auto& [name, expression] : k.strides) args.push_back({{"i64", expression}});
-  const std::vector<std::string> extents = order_extents(k, width);
-  for (size_t i = k.nest.kept.size() - 1, left = inverses_of(k, params, wide).size(); left > 0;
-       --i, --left)
+  const std::vector<std::string> extents = order_extents(k, widths);
+  for (size_t i = k.nest.kept.size() - 1, left = inverses_of(k, wide).size(); left > 0; --i, --left)
     args.push_back({{"i64", fmt::format("4611686018427387904/max(1,{})+1", extents[i])}});
   add_sizes(args, k.fused);
-  part.defines[k.label("VECTOR")] = width;
   std::string vectors = fmt::format("{}/{}", n, width);
   if (!wide && k.turned >= 0) {
     vectors = k.label("vectors");
     part.symbols[vectors] = fmt::format("{}*{}", join(extents, "*"), kTileVectors);
     part.requirements.push_back(vectors + " <= 2000000000");
   }
-  if (!wide) part.requirements.push_back(n + " <= 2000000000");
+  const bool counts = std::any_of(k.fused.inputs.begin(), k.fused.inputs.end(),
+                                  [](const Operand& operand) { return operand.counts; });
+  if (!wide)
+    part.requirements.push_back(fmt::format(
+        "{} <= {}", n, counts && short_positions(k.nest) ? kShortPositions : 2'000'000'000));
   std::string grid = fmt::format("ceil_div({},{})", vectors, threads * items);
   if (k.items_along >= 0) {
     const std::string along = k.label(fmt::format("n{}", k.items_along)), of = k.label("items");

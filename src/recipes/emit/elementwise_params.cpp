@@ -6,6 +6,7 @@
 #include "recipes/emit/elementwise.h"
 #include "recipes/emit/tile_order.h"
 #include "recipes/nest/nest.h"
+#include "recipes/nest/register_blocks.h"
 
 namespace cutegen::recipes {
 
@@ -99,6 +100,10 @@ std::vector<RecipeParameter> elementwise_parameters(const Fused& fused) {
         {.name = "tiled",
          .meaning = "1: a CTA takes a tile that is tall along a transposed operand's axis",
          .legal = {1, 0}});
+  if (!is_flat(fused) && block_of(fused, make_nest(fused)))
+    list.push_back({.name = "block",
+                    .meaning = "1: a thread takes a block, so that it reads and writes in vectors",
+                    .legal = {1, 0}});
   if (is_flat(fused))
     list.push_back({.name = "waves",
                     .meaning = "CTAs per SM of a grid-stride loop; 0: one tile a CTA",
@@ -107,6 +112,16 @@ std::vector<RecipeParameter> elementwise_parameters(const Fused& fused) {
 }
 
 constexpr int64_t kLarge = int64_t{1} << 26;  // elements that keep all SMs busy for long
+constexpr int64_t kBytesInFlight = 32;        // that a thread should load together
+
+// Returns how many vectors a thread loads together if vectors are narrow.
+int64_t items_of_narrow_vectors(const Fused& fused, int64_t vector) {
+  size_t bytes = 1;
+  for (const Operand& operand : fused.inputs)
+    if (!operand.counts) bytes = std::max(bytes, size_of(operand.dtype));
+  const int64_t width = vector * int64_t(bytes);
+  return width >= 16 ? 1 : std::clamp<int64_t>(kBytesInFlight / width, 1, 4);
+}
 
 Json elementwise_safe(const Fused& fused) {
   // On an H100, a lookup of 16384 rows of 8 KB takes 97.3 us with one vector a thread, 94.1 us with
@@ -117,7 +132,10 @@ Json elementwise_safe(const Fused& fused) {
   const Nest nest = make_nest(fused);
   const bool large = !is_flat(fused) && nest.rows() >= kLarge;
   const bool two = only_gathers(fused) || large || reads_neighbours(fused);
-  Json params{{"vector", safe_vector(fused)}, {"items", two ? 2 : 1}, {"threads", 256}};
+  const int64_t vector = safe_vector(fused);
+  const int64_t narrow = is_flat(fused) ? 1 : items_of_narrow_vectors(fused, vector);
+  Json params{
+      {"vector", vector}, {"items", std::max<int64_t>(two ? 2 : 1, narrow)}, {"threads", 256}};
   if (!is_flat(fused) && shared_loop(fused, make_nest(fused)) >= 0) {
     // On an H100, rotary embedding of [8, 32, 2048, 128] takes 122.5 us this way, else 126.1 us.
     const bool shares = reads_again_from_l2(fused);
@@ -126,6 +144,7 @@ Json elementwise_safe(const Fused& fused) {
   }
   if (!is_flat(fused) && turned_loop(fused, nest) >= 0)
     params["tiled"] = params.value("shared", 0) == 0 ? 1 : 0;
+  if (!is_flat(fused) && block_of(fused, nest)) params["block"] = 1, params["items"] = 1;
   if (is_flat(fused)) params["waves"] = 0;
   return params;
 }

@@ -40,10 +40,9 @@ int turned_loop(const Fused& fused, const Nest& nest) {
   return best;
 }
 
-std::string tile_order_text(const Nest& nest, int turned,
+std::string tile_order_text(const Nest& nest, int turned, const std::string& inner,
                             const std::vector<std::string>& inverses) {
-  const std::string order =
-      fmt::format("{}, {} / kVector", nest.kept.size() - 1 - size_t(turned), kTileElements);
+  const std::string order = fmt::format("{}, {}", nest.kept.size() - 1 - size_t(turned), inner);
   return fmt::format(
       "\n  // Threads take vectors in tiles, so that a CTA uses most of each sector of operands "
       "that "
@@ -56,12 +55,16 @@ std::string tile_order_text(const Nest& nest, int turned,
       order, join(inverses, ", "));
 }
 
+std::string inner_vectors(const std::string& width) {
+  return fmt::format("{} / {}", kTileElements, width);
+}
+
 std::vector<std::string> tile_extents(const std::vector<std::string>& sizes, int turned,
-                                      const std::string& width) {
+                                      const std::string& inner) {
   std::vector<std::string> list = sizes;
-  list.back() = fmt::format("ceil_div({}/{},{}/{})", sizes.back(), width, kTileElements, width);
+  list.back() = fmt::format("ceil_div({},{})", sizes.back(), inner);
   list[size_t(turned)] =
-      fmt::format("ceil_div({},{}*{})", sizes[size_t(turned)], kTileVectors / kTileElements, width);
+      fmt::format("ceil_div({},{}/({}))", sizes[size_t(turned)], kTileVectors, inner);
   return list;
 }
 

@@ -4,10 +4,12 @@
 //
 // Contract: turned_loop() returns the loop along which the operand is contiguous (the turned loop),
 // or -1 if neighbouring vectors along the innermost loop are good enough. A tile has kTileVectors
-// vectors. It covers 32 elements along the innermost loop, and as many iterations of the turned
-// loop as the remaining vectors fill. A CTA then uses most bytes of each sector that it reads or
-// writes. tile_order_text() declares place(), inside() and `vectors` in the kernel. tile_extents()
-// returns the numbers of tiles along the loops as plan expressions, outermost loop first.
+// vectors (or register blocks). It covers `inner` of them along the innermost loop, and as many
+// along the turned loop as the remaining ones fill. A CTA then uses most bytes of each sector that
+// it reads or writes. inner_vectors() returns the number for 32 elements along the innermost loop.
+// tile_order_text() declares place(), inside() and `vectors` in the kernel. tile_extents() returns
+// the numbers of tiles along the loops as plan expressions, outermost loop first; `sizes` counts
+// vectors.
 //
 // Example: out[b, i, j] = x[b, j, i] -> the loop of i is turned
 #pragma once
@@ -22,10 +24,11 @@ namespace cutegen::recipes {
 constexpr int64_t kTileVectors = 256;
 
 int turned_loop(const Fused& fused, const Nest& nest);
-// `inverses` names the kernel's arguments with which place() divides by multiplication. `sizes`
-// names the plan's symbols for the sizes of the loops.
-std::string tile_order_text(const Nest& nest, int turned, const std::vector<std::string>& inverses);
+// `inverses` names the kernel's arguments with which place() divides by multiplication.
+std::string tile_order_text(const Nest& nest, int turned, const std::string& inner,
+                            const std::vector<std::string>& inverses);
+std::string inner_vectors(const std::string& width);
 std::vector<std::string> tile_extents(const std::vector<std::string>& sizes, int turned,
-                                      const std::string& width);
+                                      const std::string& inner);
 
 }  // namespace cutegen::recipes
