@@ -109,7 +109,7 @@ void add_bench(CLI::App& app, Globals& g) {
   command
       ->add_option(
           "--per-task-minutes", options->minutes,
-          "time budget per task (default: no limit); it ends at twice this time at the latest")
+          "time budget per task (default: no limit); no task runs longer than twice this time")
       ->check(CLI::Range(0.0, 100000.0));
   command->add_option("--out", options->out, "folder for tables and best programs (default bench)");
   command
@@ -125,7 +125,8 @@ void add_bench(CLI::App& app, Globals& g) {
       "Each task is a run; `cutegen runs`, `show` and `report` show it. The table has one line\n"
       "per task with the times of its first and its best correct program, the floor (the time\n"
       "of the least memory traffic, or of a launch) and best / floor; then one line per class\n"
-      "of tasks, and the counts. After Ctrl-C, run the same command with --resume to continue.\n"
+      "of tasks, and the number of tasks with each status. After Ctrl-C, run the same command\n"
+      "with --resume to continue.\n"
       "Example:\n"
       "  cutegen bench --kernelbench ../KernelBench --levels 1 --tasks 19-32,36 --out level1\n"
       "Exit codes: 0 at least one correct program, 2 user error, 3 no correct program,\n"

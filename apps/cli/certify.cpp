@@ -77,7 +77,10 @@ void add_certify(CLI::App& app, Globals& g) {
       "certify", "time a correct program alternately with its baselines on a GPU");
   auto options = std::make_shared<CertifyOptions>();
   auto settings = std::make_shared<Settings>();
-  command->add_option("task", options->task, "the task file (a PyTorch module)")->required();
+  command
+      ->add_option("task", options->task,
+                   "the task file: a PyTorch module, or a CUDA kernel NAME.cu with its side file")
+      ->required();
   command->add_option("folder", options->folder, "the program: a folder with plan.json and sources")
       ->required();
   command->add_option("--baseline", options->baselines,

@@ -229,8 +229,8 @@ void add_eval(CLI::App& app, Globals& g) {
   auto settings = std::make_shared<Settings>();
   command->add_option(
       "task", options->task,
-      "the task file: a PyTorch module; or a CUDA kernel NAME.cu with its side file,\n"
-      "which is judged itself if no program is given");
+      "the task file: a PyTorch module; or a CUDA kernel NAME.cu with its side file.\n"
+      "If you give no program, cutegen judges the CUDA kernel itself");
   command->add_option(
       "folder", options->folders,
       "the program: a folder with plan.json and sources; or a third-party solution,\n"
@@ -253,11 +253,12 @@ void add_eval(CLI::App& app, Globals& g) {
   command->add_flag("--profile", options->profile,
                     "show what limits each kernel, its hot lines with remarks, and counters");
   command->add_option("--against", options->against,
-                      "on a GPU: time the program alternately with this correct one");
+                      "on a GPU: time the program alternately with this other, correct program");
   command
       ->add_option(
           "--seconds", options->seconds,
-          "for a .py file: seconds for its import with its builds (default 300; one call: 60)")
+          "for a .py file: time limit for its import, which builds its kernels (default 300);\n"
+          "each call may take 60 s")
       ->check(CLI::Range(0.1, 3600.0));
   command->add_flag("--no-cache", options->no_cache, "compile again instead of using the cache");
   settings->add(*command, {"device", "python", "require_sandbox"});

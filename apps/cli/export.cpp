@@ -111,7 +111,7 @@ void add_export(CLI::App& app, Globals& g) {
   command->add_option("--task", options->words.task, "the task file of a program folder");
   command->add_option(
       "--out", options->out,
-      "folder to write (default: TASK_KIND); with several targets, the folder that gets theirs");
+      "folder to write (default: TASK_TARGET); several targets get one folder each in it");
   command->add_option("--certificate", options->words.certificate,
                       "file that `certify --json` wrote (default: the folder's certificate.json)");
   command->add_flag("--force", options->force, "replace an earlier export");

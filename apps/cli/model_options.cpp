@@ -30,7 +30,8 @@ void ModelOptions::add(CLI::App& command) {
   option("--profiling", profiling_,
          "when the model sees profiles: delayed, adaptive, from-start or never (default adaptive)");
   option("--chains", agents_.chains,
-         "lines of work to try before the best one continues (default 2)");
+         "with --strategy cutegen: lines of work, each with its own approach (default 2);\n"
+         "then only the best line continues");
   option("--rounds", rounds_,
          "with --strategy cudaforge or astra: number of programs (default 10;\n"
          "astra as published 5)")

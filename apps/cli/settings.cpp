@@ -78,9 +78,10 @@ void add_fail_under(CLI::App& command, double& wanted) {
   command
       .add_option(
           "--fail-under", wanted,
-          "exit with code 7 unless the best program is at least this many times as fast, with a\n"
-          "cold L2, as the fastest baseline in the task's math mode. The lower end of the\n"
-          "confidence interval counts. On a simulator: as the first correct program")
+          "exit with code 7 if the best program's speedup is below this number. On a GPU:\n"
+          "the speedup over the fastest baseline in the task's math mode, with a cold L2; the\n"
+          "lower end of its confidence interval counts. On a simulator: the speedup over the\n"
+          "first correct program")
       ->check(CLI::NonNegativeNumber);
 }
 

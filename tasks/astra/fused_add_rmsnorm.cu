@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fused_add_rmsnorm, the baseline: one block per row, one half at a time, a tree reduction in shared
-// memory.
+// fused_add_rmsnorm, the baseline: one block per row, one element at a time, a tree reduction in
+// shared memory.
 #include <cuda_fp16.h>
 
 extern "C" __global__ void fused_add_rmsnorm(__half* __restrict__ x, __half* __restrict__ residual,

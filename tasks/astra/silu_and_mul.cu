@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// silu_and_mul, the baseline: one block per row, one half at a time, one division per element.
+// silu_and_mul, the baseline: one block per row, one element at a time, one division per element.
 #include <cuda_fp16.h>
 
 extern "C" __global__ void silu_and_mul(__half* __restrict__ out, const __half* __restrict__ x,

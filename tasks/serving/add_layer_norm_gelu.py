@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds a bias and the residual, then layer norm and GELU."""
+"""Adds a bias and the residual, then applies layer norm and GELU."""
 
 import torch
 from torch import nn

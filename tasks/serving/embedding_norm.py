@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds the embeddings of tokens and places, then layer norm."""
+"""Adds the embeddings of tokens and positions, then applies layer norm."""
 
 import torch
 from torch import nn

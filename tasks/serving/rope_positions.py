@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotary embedding whose cosines and sines a table holds for each position."""
+"""Rotary embedding with a table of the cosines and sines of each position."""
 
 import torch
 from torch import nn

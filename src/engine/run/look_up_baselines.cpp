@@ -27,14 +27,13 @@ std::optional<TaskBaselines> kept(const Parts& parts, const Context& ctx,
   else
     now.why = controls.error().message;
   if (!now.why.empty()) {
-    note = fmt::format("the baselines kept from {} are not used: {}", record->measured, now.why);
+    note = fmt::format("the cached baselines of {} are not used: {}", record->measured, now.why);
     return std::nullopt;
   }
-  return TaskBaselines{
-      .times = std::move(now.times),
-      .note = fmt::format(
-          "kept from {}, scaled by {:.3f}, the ratio of the control kernels' times now and then",
-          record->measured, now.ratio)};
+  return TaskBaselines{.times = std::move(now.times),
+                       .note = fmt::format("cached times of {}, scaled by {:.3f}: the control "
+                                           "kernels' time now over their time then",
+                                           record->measured, now.ratio)};
 }
 
 }  // namespace

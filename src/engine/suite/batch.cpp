@@ -262,7 +262,8 @@ class HoldLarge final : public BatchObserver {
     if (row.status == RowStatus::correct || !large || ctx_.done())
       return to_.on_end(item, std::move(row));
     held.push_back(item);
-    to_.on_progress(item, "no GPU memory is left beside other tasks: it runs alone at the end");
+    to_.on_progress(item,
+                    "no GPU memory is left beside other tasks: the task runs alone at the end");
     return {};
   }
   void on_progress(size_t item, const std::string& line) override { to_.on_progress(item, line); }

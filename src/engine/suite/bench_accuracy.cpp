@@ -38,8 +38,8 @@ std::string accuracy_summary_text(const std::vector<BenchRow>& rows) {
     out += fmt::format("{:<24} {:>6} {:>8} {:>13} {:>8}\n", one_line(s.kind, 24).substr(0, 24),
                        s.within, s.outside, s.not_measured, s.coarser);
   return out +
-         "within, outside: tasks whose baseline stays within the candidates' tolerance, or does "
-         "not.\n"
+         "within, outside: tasks whose baseline is, or is not, within the tolerance for "
+         "candidates.\n"
          "coarser: the baseline rounds operands more coarsely than the task's math mode.\n";
 }
 

@@ -145,8 +145,8 @@ std::string summary_text(const std::vector<CompareCell>& cells) {
          fmt::format(
              "correct: runs with a correct program. solved: tasks with a correct program in "
              "at least one repeat.\n"
-             "time / floor: geometric mean over the {} {} that every strategy solved. 95%: its "
-             "interval over repeats.\n",
+             "time / floor: geometric mean over the {} {} that every strategy solved. 95%: the "
+             "confidence interval of this mean over the repeats.\n",
              common, common == 1 ? "task" : "tasks");
 }
 
