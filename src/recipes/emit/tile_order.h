@@ -4,10 +4,10 @@
 //
 // Contract: turned_loop() returns the loop along which the operand is contiguous (the turned loop),
 // or -1 if neighbouring vectors along the innermost loop are good enough. A tile has kTileVectors
-// vectors. It covers 32 elements along the innermost loop, and as many iterations of the turned
-// loop as the remaining vectors fill. A CTA then uses most bytes of each sector that it reads or
-// writes. tile_order_text() declares place(), inside() and `vectors` in the kernel. tile_extents()
-// returns the numbers of tiles along the loops as plan expressions, outermost loop first.
+// vectors: 32 elements along the innermost loop for each of several iterations of the turned loop.
+// A CTA then uses most bytes of each sector that it reads or writes. tile_order_text() declares
+// place(), inside() and `vectors` in the kernel. tile_extents() returns the numbers of tiles along
+// the loops as plan expressions, outermost loop first.
 //
 // Example: out[b, i, j] = x[b, j, i] -> the loop of i is turned
 #pragma once
