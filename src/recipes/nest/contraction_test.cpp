@@ -59,7 +59,7 @@ TEST(Contraction, BatchesThatAViewMergedAreWalkedApart) {
 TEST(Contraction, EinsumIsAProductOfViews) {
   Contraction c = contraction("mm_einsum");
   EXPECT_EQ(c.size(c.m), 24);
-  EXPECT_THAT(c.extent(c.m), HasSubstr("(a"));  // computed from the sizes of a, whose axes are merged
+  EXPECT_THAT(c.extent(c.m), HasSubstr("(a"));  // from sizes of a, whose axes are merged
   EXPECT_EQ(c.loops_m.size(), 1u);              // three axes that all operands walk alike
 }
 
