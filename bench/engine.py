@@ -285,7 +285,8 @@ extern "C" __global__ void go(const float* x, float* out, int n) {{
 
 
 def long_replies(steps: int, mixed: bool) -> list[str]:
-    """Gains at each step, or at one in six steps, between programs that fail, are wrong or are slow."""
+    """Replies with a faster program at each step or, if `mixed`, at one of six steps. The other replies contain
+    programs that fail, are wrong or are slow, or no program."""
     program, out = LongProgram(), []
     for number in range(steps + 10):
         program.change(number)
@@ -326,8 +327,9 @@ def wire_blocks(api: str, body: Json) -> list[tuple[str, bool]]:
 
 
 def hits(asked: list[Json], look_back: int | None = None) -> list[tuple[int, int]]:
-    """Bytes of each request, and how many of them a cache holds that keeps the prefix up to every
-    block; with `look_back`, up to breakpoints only, found from a breakpoint at most so far behind."""
+    """Returns (bytes, cached bytes) of each request. Without `look_back`, the cache keeps the prefix up to every block.
+    With `look_back`, it keeps only prefixes that end at breakpoints, and a breakpoint of a later request finds a
+    prefix that ends less than `look_back` blocks before the breakpoint."""
     kept: set[int] = set()
     out = []
     for entry in asked:

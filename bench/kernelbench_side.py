@@ -2,10 +2,10 @@
 """Runs KernelBench's own evaluation of the same kernels, for gpu_turnaround.py.
 
 PAIRS is a fixed list: four classes of level 1, each in plain CUDA and as the recipe's CuTe program. A pair becomes a
-ModelNew file: the same device source for torch's load_inline, with the plan's launches at the official shape. It
-judges this file with KernelBench's eval_kernel_against_ref and the settings of KernelBench's script (5 correctness
-trials, 100 timed runs), in a process of its own that compiles with nvcc and torch's headers. Only this call is timed,
-without the start of Python, the import of torch and the first CUDA context.
+ModelNew file: the same device source for torch's load_inline, with the plan's launches at the official shape. A
+separate process calls KernelBench's eval_kernel_against_ref for the file, with the settings of KernelBench's script (5
+correctness trials, 100 timed runs), and compiles with nvcc and torch's headers. Only this call is timed, without the
+start of Python, the import of torch and the first CUDA context.
 
 Run as a program (by judge_all) it judges one file: kernelbench_side.py KERNELBENCH TASK.py MODEL.py BUILD_DIR
 """

@@ -5,8 +5,8 @@
 Usage: official_sets.py OUT.jsonl TASK.py... [--described FILE] [--families made,outliers] [--limit-s N]
 
 Run it with a Python whose torch has CUDA. It first describes the tasks, several in parallel (FILE keeps the result for
-the next call). Then it makes each set in memory like that which the evaluator shares. Writes one line of JSON per set
-and prints a summary.
+the next call). Then it makes each set in memory like the memory that the evaluator shares. Writes one line of JSON per
+set and prints a summary.
 """
 from __future__ import annotations
 

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges the degenerate solutions of every task file in a folder. Prints a Markdown table.
 
-    nice python3 tools/admission.py KERNELBENCH/KernelBench/level1 > docs/measurements/admission.md
+A degenerate solution returns zeros, constants, a copy of an input, or the like, instead of doing the task's work
+(docs/evaluation.md). The evaluator judges these solutions when it opens a task.
+
+    nice python3 tools/admission.py KERNELBENCH/KernelBench/level1 > level1.md
 """
 from __future__ import annotations
 
@@ -21,10 +24,11 @@ from soak import environment  # noqa: E402
 
 HEAD = """# Degenerate solutions
 
-Which solutions that compute nothing pass on which input families
-([evaluation.md](../evaluation.md#degenerate-solutions)), for each task of a folder, at the small and odd shapes. A
-task is admitted if each degenerate solution fails on some family. The last column names those that pass on one
-family.
+A degenerate solution returns zeros, constants, a copy of an input, or the like, instead of doing the task's work
+([evaluation.md](../evaluation.md#degenerate-solutions)). cutegen judged the degenerate solutions of each task at the
+task's small and odd shapes, on several input families. A task is admitted if each degenerate solution fails on at
+least one family. For an admitted task, the last column names the degenerate solutions that pass on some family. For
+any other task, it gives the reason.
 
 | task | admitted | degenerate solutions | passes, by family |
 |---|---|---|---|
@@ -37,7 +41,7 @@ def number(path: Path) -> tuple[int, str]:
 
 
 def grouped(passing: list[str]) -> str:
-    """{"zeros passes on 'made'", ...} by family."""
+    """Groups texts such as "zeros passes on 'made'" by family. The result is a text such as "made: zeros, copy"."""
     families: dict[str, list[str]] = {}
     for text in passing:
         match = re.match(r"(.*) passes on '(\w+)'$", text)
@@ -80,9 +84,9 @@ def main() -> int:
                 evaluator = None
         if evaluator:
             evaluator.close()
-    print(f"\n{tally['yes']} tasks admitted ({tally['answers']} degenerate solutions judged on them, none "
-          f"passes everywhere), {tally['no']} not admitted, {tally['not judged']} not judged; "
-          f"{time.monotonic() - began:.0f} s.")
+    print(f"\n{tally['yes']} tasks are admitted ({tally['answers']} degenerate solutions were judged on them, and none "
+          f"passes on every family), {tally['no']} are not admitted, and {tally['not judged']} were not judged. This "
+          f"took {time.monotonic() - began:.0f} s.")
     return os.EX_OK
 
 

@@ -318,7 +318,7 @@ def base_of(task: Path) -> str:
 
 
 def judge_honest(judge: Judge, options: argparse.Namespace) -> None:
-    """The part of the programs of tests/honest that this process is to judge."""
+    """Judges the part of the programs of tests/honest that the options select."""
     part, parts = map(int, options.part.split("/"))
     for folder in sorted(HONEST.iterdir())[part - 1::parts]:
         if not options.only or folder.name in options.only:

@@ -96,7 +96,8 @@ def balanced(text: str) -> bool:
 
 
 def other_logic(condition: str) -> str | None:
-    """The condition with its outermost && (or ||) turned into the other one; none: nothing."""
+    """The condition with each outermost && turned into || or the other way round. Returns None if the condition has no
+    such operator, or both."""
     depth, out, found = 0, "", set()
     for part in re.split(r"(\(|\)|&&|\|\|)", condition):
         depth += (part == "(") - (part == ")")
@@ -150,7 +151,7 @@ def mutants_of(source: Path, first: int) -> list[Mutant]:
 
 
 def one_of_each_place(mutants: list[Mutant], rng: random.Random) -> list[Mutant]:
-    """Overlapping mutants cannot be in one text, so keeps one of them at random."""
+    """Overlapping mutants cannot be in one text, so this keeps one of them at random."""
     kept: list[Mutant] = []
     taken: dict[int, list[tuple[int, int]]] = {}
     for m in rng.sample(mutants, len(mutants)):
@@ -162,8 +163,8 @@ def one_of_each_place(mutants: list[Mutant], rng: random.Random) -> list[Mutant]
 
 
 def mutated_text(source: Path, mutants: list[Mutant]) -> tuple[str, list[list[Mutant]]]:
-    """The text, and for each of its lines the mutants there: each has lines of its own, so that an
-    error of the compiler names it."""
+    """Returns the text and, for each of its lines, the mutants there. Each mutant has its own lines, so that a
+    compiler error names the mutant."""
     out = ['#include "mutant.h"']
     owners: list[list[Mutant]] = [[]]
     for at, text in enumerate(source.read_text().split("\n")):
@@ -188,7 +189,7 @@ class Build:
         self.commands = {Path(c["file"]): c["command"] for c in commands}
 
     def compile(self, source: Path, mutants: list[Mutant]) -> tuple[Path, list[Mutant]]:
-        """The object file with as many of the mutants as compile, and those; kept for the next time."""
+        """Returns (object file with the mutants that compile, these mutants). Keeps both for the next call."""
         text, target = self.out / source.name, self.out / (source.stem + ".o")
         kept = self.out / (source.stem + ".json")
         wanted = [source.read_text(), SUPPORT, [m.number for m in mutants]]

@@ -24,7 +24,8 @@ struct ExportInputs {
   Task task;
   KernelProgram program;
   exporter::ExportTarget target;
-  int cuda_version = 0;  // that the driver supports, if the target's GPU is in this machine
+  // The newest CUDA version that the driver supports, if the target's GPU is in this machine.
+  int cuda_version = 0;
   std::string origin;
   std::optional<Verdict> verdict;
   std::optional<Certificate> certificate;

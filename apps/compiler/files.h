@@ -4,7 +4,9 @@
 //
 // Contract: while active, it opens files only below the include folders and the work folder.
 // `open_candidate` provides the candidate's own files. `opened` lists every opened header,
-// `refused` every refusal. Single-threaded. Example: files().begin({dirs, work, [](int) { ... }});
+// `refused` every refusal. Single-threaded.
+//
+// Example: files().begin({dirs, work, [](int) { ... }});
 #pragma once
 
 #include <cstdio>

@@ -9,8 +9,9 @@
 //
 // - each_channel() and channel() keep values that depend only on the channel.
 // - finish(storage, results, row_of, place, read, value, store) calls store(value(sum, read(c, at), c,
-//   at), c, at) for each result. `at` is place(row, lane). row_of(block, line) returns `row`, which
-//   counts the positions of all images, for a line (0 to 63) of a block.
+//   at), c, at) for each result. `at` is place(row, lane). row_of(block, line) returns `row`, the
+//   index of a position among the positions of all images. The position is number `line` (0 to 63)
+//   of a block.
 //   - With G::kSlice 0, results leave registers directly: `c` is a ConvChannel (conv_result.cuh), and
 //     `lane` is c.lane. This suits results whose channels are contiguous.
 //   - Otherwise, kSlice channels at a time pass through shared memory, so that neighbouring threads
@@ -23,7 +24,7 @@
 
 namespace cutegen {
 
-// The sizes of a convolution. The element of an array for axis i comes before that for axis i + 1.
+// The sizes of a convolution. Element i of each array belongs to axis i.
 struct ConvWindow {
   int out[3], kernel[3], start[3], stride[3], dilation[3];  // start: minus the padding
   int chunks;                                               // steps of a filter tap

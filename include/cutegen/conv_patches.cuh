@@ -7,8 +7,8 @@
 //
 // A patch has a line of 128 bytes for each position: the kDepth channels of a chunk. TMA writes the
 // lines of neighbouring positions one after the other and swizzles them by their addresses. wgmma
-// computes the swizzle from addresses, too. So a tap's first row may be any line: a descriptor
-// may start inside the swizzle pattern with base offset 0 (measured on an H200, windows.md).
+// computes the swizzle from addresses, too. So a tap's first row may be any line: a descriptor may
+// start inside the swizzle pattern with base offset 0 (docs/measurements/windows.md, on an H200).
 //
 // A tile has kTileM positions. wgmma computes blocks of 64 positions: 8 lines of 8 positions (kAcross
 // 8), or 64 positions of a line (kAcross 64). The parts of a tile outside the image are wasted.
@@ -169,7 +169,7 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
   static constexpr int kDepth = 128 / int(sizeof(Element)), kBlocks = 2, kPart = G::kTileN / 2;
   static constexpr bool kTurns = G::kTileM == 128;
   static constexpr int kFirstProducer = 256, kThreads = 384;
-  static constexpr int kTaps = G::kKernel[0] * G::kKernel[1];  // of a patch
+  static constexpr int kTaps = G::kKernel[0] * G::kKernel[1];  // filter taps that read one patch
   static constexpr int kBoxBytes = Tiles::kLines * kColumns * 128;
   static constexpr int kPatchBytes = (kBoxBytes + 1023) / 1024 * 1024;
   static_assert(G::kTileN % 32 == 0 && G::kTileN <= 128 && G::kSpatial >= 1 && G::kSpatial <= 3);
@@ -260,7 +260,7 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
     cute::clear(sums);
     if constexpr (kTurns) wait_for_turn(storage.order, turn_ - 1);
     if constexpr (G::kKept > 0) cute::wait_barrier(storage.weights_full[0], 0);
-    uint32_t patch = 0, weights = 0;  // barriers of stages that a wgmma still reads
+    uint32_t patch = 0, weights = 0;  // addresses of the barriers of stages that a wgmma still reads
     const uint32_t first_patch = address_of(storage.patches), first_weights = address_of(storage.weights);
     for (int i = 0; i < window.kernel[0] * window.chunks; ++i) {
       cute::wait_barrier(storage.patch_full[patch_.stage], patch_.phase);

@@ -130,18 +130,21 @@ CUTE_DEVICE Element conv_operand(float x) {
   return rounded;
 }
 
-// Returns the bits of the magnitude of a half_t. They have the order of the magnitudes.
+// Returns the bits of the magnitude of a half_t. Read as integers, these bits have the order of the
+// magnitudes.
 CUTE_DEVICE unsigned half_magnitude(cutlass::half_t x) { return x.raw() & 0x7fffu; }
 
 // Returns whether half_t is as accurate as tf32 for a group of operands of one sum. `largest` is
-// half_magnitude() of the largest operand. Below 2^-14, half_t rounds to multiples of 2^-24. Tf32
-// rounds an operand of size 2^-10 to multiples of 2^-20.
+// half_magnitude() of the largest operand, which must be zero or from 2^-10 to 2^15. Below 2^-14,
+// half_t rounds to multiples of 2^-24. This is finer than the multiples of 2^-20 to which tf32 rounds
+// an operand of size 2^-10.
 CUTE_DEVICE bool fits_halves(unsigned largest) {
   constexpr unsigned kLeast = (15 - 10) << 10, kMost = (15 + 15) << 10;  // 2^-10 and 2^15
   return largest == 0 || (largest >= kLeast && largest <= kMost);
 }
 
-// Returns whether a flag is set, in each thread of the CTA.
+// Returns whether any of the flags is set. All threads of the CTA must call any_flag(), and they
+// receive the same result.
 CUTE_DEVICE bool any_flag(int const* flags, int64_t count) {
   bool set = false;
   for (int64_t i = threadIdx.x; i < count; i += blockDim.x) set |= flags[i] != 0;

@@ -36,7 +36,7 @@ struct MmaOf<cute::bfloat16_t> {
 // warp reads 16 bytes from each of eight rows at a time; otherwise it reads eight neighbouring
 // elements from each of four or eight lines. The swizzle avoids bank conflicts in both memory
 // orders. The swizzle pattern repeats after kRowPeriod rows and kDepthPeriod elements along k, so a
-// whole period is a constant offset.
+// move by whole periods adds a constant to the offset.
 template <class Element, int Rows, int Depth, int Stages, bool AlongDepth>
 struct SwizzledTile {
   static constexpr int kRows = Rows, kDepth = Depth, kElements = Rows * Depth * Stages;

@@ -462,6 +462,8 @@ struct WgmmaGemm {
       return {m + i / 2 % 2 * 8, n + i / 4 * 8 + lane % 4 * 2 + i % 2};
   }
 
+  // If kGives is true, start_loading() leaves kKept registers to each thread of the producer, and
+  // start_multiplying() gives kTaken registers to each thread of a consumer.
   static constexpr bool kGives = kConsumers >= 2 && kResident == 1;
   static constexpr int kKept = Tma ? (kConsumers == 3 ? 32 : 40) : kConsumers == 3 ? 80 : 104;
   static constexpr int kTaken = kConsumers == 3 ? (Tma ? 160 : 144) : Tma ? 232 : 200;

@@ -113,7 +113,8 @@ CUTE_DEVICE uint32_t largest_in_cta(uint32_t value) {
   return value;
 }
 
-// Returns the bits of a magnitude. They have the order of the magnitudes, and NaN comes last.
+// Returns the bits of a magnitude. Read as integers, these bits have the order of the magnitudes, and
+// NaN is the largest.
 CUTE_DEVICE uint32_t magnitude(float x) { return __float_as_uint(x) & 0x7fffffffu; }
 
 // Finds the largest magnitude of this CTA's blocks of operand `which` (0 or 1). The first operand's

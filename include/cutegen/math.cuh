@@ -141,7 +141,8 @@ CUTEGEN_FN float fast_tanh(float x) {
   const float large = fmaf(-2.0f, fast_reciprocal(1.0f + flushed_exp(2.0f * x)), 1.0f);
   return fabsf(x) < 0.08f ? fmaf(x * x, x * -0.33333334f, x) : large;
 }
-// Computes tanh(log(1 + e^x)) as tanh_softplus() does. The square of e^(x / 2) may be subnormal.
+// Computes tanh(log(1 + e^x)) as tanh_softplus() does. If e^x is subnormal, fast_exp() still returns
+// it, not zero.
 CUTEGEN_FN float fast_tanh_softplus(float x) {
   const float e = fast_exp(fminf(x, 20.0f)), n = e * (e + 2.0f);
   return n * fast_reciprocal(n + 2.0f);

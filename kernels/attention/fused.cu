@@ -20,7 +20,7 @@ constexpr int kVector = kSplit > 1 ? 2 : VECTOR_OUT{{suffix}};
 using Attention = cutegen::WgmmaAttention<{{element}}, kHeadDim, kValueDim, kConsumers, kKeys, kStages,
                                           kCausal, USE_TMA{{suffix}} == 1>;
 
-// `group`: heads of {{q}} that share one of {{k}}. `section`: heads whose tiles run at the same time, so
+// `group`: heads of {{q}} that share a head of {{k}}. `section`: heads whose tiles run at the same time, so
 // that their keys and values stay in the L2 cache.
 extern "C" __global__ void __launch_bounds__(Attention::kThreads, Attention::kResident)
 {{name}}(const __grid_constant__ TmaDescriptor map_q, const __grid_constant__ TmaDescriptor map_k,
@@ -31,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(Attention::kThreads, Attention::kRe
   auto& storage = *reinterpret_cast<typename Attention::Storage*>(shared);
   const int tiles_m = ceil_div(rows, Attention::kRows), all_heads = heads * batches;
   const int tiles = tiles_m * all_heads * kSplit;
-  // Rounds per section, or for all tiles if they have the same length.
+  // With a causal mask, the rounds of a section. Otherwise, the rounds of all tiles, which have one length.
   const int turns = ceil_div(kCausal ? tiles_m * section * kSplit : tiles, int(gridDim.x));
   const int rounds = kCausal ? turns * ceil_div(all_heads, section) : turns;
   constexpr int kDiagonal = {{diagonal}};

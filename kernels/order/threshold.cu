@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // {{title}}
 //
-// The first elements of each row in order; a CTA takes a row. Each thread finds the first of its own elements.
-// The last wanted one of these bounds the wanted elements of the row: only elements that are not behind it are
-// sorted. If too many are not, the threads agree on one element after another.
+// The first n elements of each row in order; a CTA takes a row. Each thread finds the first of its own elements. The
+// n-th of these is a bound: the first n elements of the row are not behind it. The CTA therefore sorts only elements
+// that are not behind the bound. If these do not fit or n > kThreads, the threads agree on one element after another.
 // The plan sets {{macro}}: 1 if the row is not a multiple of the vector.
 #include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>

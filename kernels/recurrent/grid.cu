@@ -18,7 +18,7 @@ constexpr int kRows = {{rows}};
 constexpr int kLanes = {{lanes}};  // threads that share a state
 constexpr int kTeams = kThreads / kLanes;
 constexpr int kSides = {{sides}};  // directions: the second one walks backwards
-constexpr int kPlace = {{place}};  // of the first side's initial states
+constexpr int kPlace = {{place}};  // index of the first side's initial states
 
 extern "C" __global__ void __launch_bounds__(kThreads)
 {{name}}({{params}},

@@ -16,7 +16,7 @@ struct {{geometry}} {
   static constexpr bool kTransposed = {{transposed}}, kAlongX = {{along}};
   static constexpr int kProducts = {{products}};  // tensor core products for each product
   static constexpr bool kAligned = MISALIGNED{{suffix}} == 0;
-  static constexpr int kPlanes = {{planes}};    // of a stage
+  static constexpr int kPlanes = {{planes}};    // planes of cells in a stage
   static constexpr int kTileN = {{tile_n}};     // output channels
   static constexpr int kGroup = {{group}};      // steps in a stage of weights
   static constexpr int kPatches = {{patches}}, kWeights = {{stages}}, kRaw = {{raw}};  // stages

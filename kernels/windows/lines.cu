@@ -22,7 +22,7 @@ constexpr int kReach = (kRows - 1) * kStride1 + (kKernel1 - 1) * kDilation1 + 1;
 constexpr int kReads = kRows == 1 ? kKernel1 : kReach;  // input rows that a thread may read
 constexpr int kTurns = (kColumns + kTeam - 1) / kTeam;  // of a team along the results
 constexpr int kBatch = kTurns < 4 ? kTurns : 4;         // results that a thread computes together
-// Whether a line covers whole turns: if that adds at most an eighth.
+// Whether a line covers whole turns: yes if these add at most an eighth of the columns.
 constexpr bool kWhole = 8 * kTurns * kTeam <= 9 * kColumns;
 constexpr int kWidth =
     ((kWhole ? kTurns * kTeam : kColumns) - 1) * kStride2 + (kKernel2 - 1) * kDilation2 + 1;

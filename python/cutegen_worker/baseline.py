@@ -69,7 +69,8 @@ class Pace:
     """How long the GPU waits before a baseline's call, so that the host can queue the whole call.
 
     Some calls wait for the GPU themselves (they read a value back, or copy from pageable memory) and cannot be
-    queued. Their host time would include the wait, so each wait would be longer than the last; they get none.
+    queued. Their host time would include the wait, so each wait would be longer than the last. Before such calls,
+    the GPU does not wait.
     """
 
     def __init__(self) -> None:
@@ -85,10 +86,11 @@ class Pace:
 
 
 class QuietMemory:
-    """Tells from the times to cool the L2, which is always the same work, whether other work uses the GPU's memory.
+    """Finds out whether other work uses the GPU's memory, from the times that it takes to cool the L2.
 
-    The least time ever is the time on a quiet GPU. It is known after LEARNING_S, because a process that ends leaves
-    memory that the driver overwrites for a tenth of a second or more.
+    Cooling the L2 is always the same work, so it takes longer only if other work uses the memory. From LEARNING_S on,
+    the least time so far counts as the time on a quiet GPU. Before that, the GPU may never have been quiet: when a
+    process ends, the driver overwrites the memory that it leaves, for a tenth of a second or more.
     """
 
     def __init__(self) -> None:

@@ -365,7 +365,7 @@ def turned(exact: Run, others: list[Run], eps: float, roundings: float) -> Itera
     for run in others:
         with Watched() as one:
             run()
-        if one.count == first.count:  # a sequential loss compares values of its own
+        if one.count == first.count:  # otherwise the decisions differ: a sequential loss compares values of its own
             watched.append(one)
     known = margins(first, watched, eps, roundings)
     choices = 2

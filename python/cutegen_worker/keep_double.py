@@ -4,9 +4,8 @@
 A cast from float64 to float, half or bfloat16 keeps float64. With `integers`, such a cast of integers gives float64,
 too: packed weights then multiply float64 inputs, and an angle such as arange(n).float() * step has no rounding error. A
 tensor that the module creates in such a dtype, as by ones_like(x, dtype=torch.float32), has float64 as well. A cast to
-float8 rounds, because the module means to
-compute with the rounded values. If the cast itself is an output, the truth stays unrounded, so that a
-result next to a rounding tie can pass.
+float8 rounds, because the module means to compute with the rounded values. If the cast itself is an output, the truth
+stays unrounded, so that a result next to a rounding tie can pass.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Long shapes: one size is as long as the work limit permits, the others are small.
 
-A kernel that handles only the first tile, chunk or pass of a loop is correct at small sizes. So each size
-gets a shape in which it is three tiles of a power of two and a tail of eight, as long as the official size,
-the kind of work and the limit permit. With multiples of eight, kernels use vector accesses and bulk copies;
-with primes they do not. Another shape is shorter by sixteen. Its last tile is nearly whole for each tile of 2^m or
-3 * 2^m elements, so a kernel that takes several tiles per step meets each of them as the last, partial one.
+A kernel that handles only the first tile, chunk or pass of a loop is correct at small sizes. So each size gets a shape
+in which it is the largest entry of LENGTHS that the official size, the kind of work and the limit permit. Most entries
+are three tiles of a power of two and a tail of eight. With multiples of eight, kernels use vector accesses and bulk
+copies; with primes they do not. Another shape is shorter by sixteen. Its last tile is nearly whole for each tile of 2^m
+or 3 * 2^m elements, so a kernel that takes several tiles per step meets each of them as the last, partial one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .shrink import Found, Shrinker
 
-LENGTHS = [49160, 12296, 6152, 3080, 1544, 1032, 776, 392, 200, 104, 56, 28, 14]  # 3 * 2^n + 8
+# 3 * 2^n + 8, except 1,032 = 2^10 + 8, 28 = 3 * 2^3 + 4 and 14 = 3 * 2^2 + 2.
+LENGTHS = [49160, 12296, 6152, 3080, 1544, 1032, 776, 392, 200, 104, 56, 28, 14]
 LONGEST = {"recurrent": 392, "matmul": 1032, "conv": 1032, "attention": 1032, "depthwise": 3080}
 MOST_LONG = 4  # shapes
 SHORTER, LEAST_SHORTENED = 16, 200  # the other shape is this much shorter, if the size is not small

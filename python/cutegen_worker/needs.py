@@ -175,7 +175,8 @@ def batch_norm(asked: Asked) -> list[int]:
     training = asked.args.get("training", asked.name == "_batch_norm_with_update")
     if not training:
         return [asked.broadcast(r) for r in asked.refs]
-    updated = {}  # running statistics: a program reads the old ones unless the momentum drops them or the new ones
+    # Running statistics: a program reads the old ones unless the momentum drops the old or the new ones.
+    updated = {}
     if type(asked.args.get("momentum")) is float and 0 < asked.args["momentum"] < 1:
         given = asked.call.written
         updated = {p.storage: n for p, n in zip(given, asked.counts[len(asked.counts) - len(given):])}

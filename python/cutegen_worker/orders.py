@@ -36,7 +36,7 @@ MOST_WORK = 1 << 28  # multiplications of one operator; larger operators get no 
 MOST_PRODUCTS = 1 << 22  # products in memory at once
 WINOGRAD = 6  # elements beyond the window that share a tile with an output
 NORMAL_EXPONENTS = 126  # of float32
-LEAST_EXPONENT = 150  # of its subnormal numbers, rounded
+LEAST_EXPONENT = 150  # of float32's subnormal numbers, rounded
 aten = torch.ops.aten
 
 
@@ -599,7 +599,7 @@ class Shifted(TorchDispatchMode):
     def moved(self, t: Tensor) -> Tensor:
         if t.dtype != torch.float64:
             return t
-        # Signs alone would move both of two terms alike in half of the draws.
+        # With signs alone, two terms would move by the same amount in the same direction in half of the draws.
         by = torch.rand(t.shape, generator=self.generator, dtype=torch.float64, device=t.device).add_(1).mul_(0.5)
         return by.mul_(signs_like(t, self.generator)).mul_(self.size).add_(1).mul_(t)
 
@@ -642,7 +642,7 @@ def squares_of_mean(t: Tensor, *rest: Any, **more: Any) -> Tensor:
     return out * (out.numel() / max(t.numel(), 1))
 
 
-# The same for sums without weights. Terms of a softmax cannot cancel, so it is not one of them.
+# The same for sums without weights. A softmax is not among them, because its terms cannot cancel.
 SQUARES_OF_SUMS: dict[OpOverload, Callable[..., Tensor]] = {
     **{func: with_squares(func) for func in overloads(
         "sum", "sum.dim_IntList", "nansum", "cumsum", "avg_pool1d", "avg_pool2d", "avg_pool3d", "_adaptive_avg_pool2d",

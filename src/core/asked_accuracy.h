@@ -18,7 +18,8 @@ namespace cutegen {
 
 struct AskedAccuracy {
   std::optional<MathMode> math_mode;
-  // An output element y must also meet |y - truth| <= atol + rtol * |truth|; truth: float64 result.
+  // In addition to cutegen's own tolerance, each output element y must meet
+  // |y - truth| <= atol + rtol * |truth|, where truth is the float64 result.
   std::optional<double> rtol, atol;
   std::map<std::string, std::string> sources;  // source of each value, by field name
 

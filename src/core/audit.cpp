@@ -48,7 +48,7 @@ std::string kernel_summary(const KernelAudit& k) {
 }  // namespace
 
 bool is_mma(const std::string& opcode) {
-  // Matrix instructions of sm_70 to sm_90, then tensor-memory ones. HFMA2.MMA is not one of them.
+  // Matrix instructions of warps and warpgroups, then tcgen05 (UTC...). HFMA2.MMA is not one.
   static constexpr std::array<std::string_view, 15> kRoots{
       "HMMA",  "IMMA",  "DMMA",  "BMMA",    "QMMA",    "OMMA",    "HGMMA",  "IGMMA",
       "QGMMA", "BGMMA", "DGMMA", "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA"};

@@ -9,7 +9,7 @@
 namespace cutegen {
 namespace {
 
-constexpr double kMostDrift = 0.05;  // times are dropped if a control drifts further
+constexpr double kMostDrift = 0.05;  // drops the times if a control kernel's time changed by more
 constexpr size_t kMostTimes = 64;
 constexpr Name<Origin> kOrigins[] = {{Origin::measured, "measured"}, {Origin::cached, "cached"}};
 

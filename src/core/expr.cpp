@@ -240,7 +240,7 @@ Result<Expr> Expr::from_json(const Json& json, const std::string& where) {
 }
 
 Json Expr::json() const {
-  // Possible only if it was read from a JSON number.
+  // An integer node is negative only if from_json() read it from a JSON number.
   bool negative = root_->kind == Kind::integer && root_->value < 0;
   if (root_->kind == Kind::integer && (negative || text_ == std::to_string(root_->value)))
     return root_->value;

@@ -314,8 +314,8 @@ class Parser {
     return finish(std::move(node));
   }
 
-  // Axes must be literals, so that plans can be checked without numbers. Negative ones count from
-  // the end.
+  // Axes must be literals, so that check_plan() can check them without the values of symbols.
+  // Negative axes count from the end.
   Result<void> axis(ExprNode& node, const char* signature) {
     bool negative = is_op("-");
     if (negative) CG_CHECK(advance());

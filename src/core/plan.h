@@ -26,7 +26,7 @@ struct ScratchSpec {
   DType dtype = DType::u8;
   std::vector<Expr> shape;
   bool zero = false;          // content at the start of each run: zeros; false: a pattern
-  bool weights_life = false;  // "life": "weights"
+  bool weights_life = false;  // "life": "weights": keeps its content until a parameter changes
 };
 
 // The pixel box of a tensor map in im2col mode. Each list has one entry for every dimension except

@@ -4,9 +4,9 @@
 //
 // Contract: plan_reach() lists the launches, divisions and bounds (min() expressions) of a plan.
 // The order of each list depends only on the plan, so entry i belongs to the same launch or
-// expression at every shape. An entry is nullopt
-// if its expression has no value at the shape. Because plan_reach() runs before compilation, it
-// reads the constants k(name) that the plan uses from the text of the sources.
+// expression at every shape. An entry is nullopt if its expression has no value at the shape.
+// Because plan_reach() runs before compilation, it reads the constants k(name) that the plan uses
+// from the text of the sources.
 //
 // Example: CG_TRY(PlanReach r, plan_reach(program, task, shape, device)); r.launches[0]->grid[1]
 #pragma once

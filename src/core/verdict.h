@@ -90,7 +90,7 @@ struct Timing {
   Origin origin = Origin::modelled;
   std::string shape;
   double time_ns = 0;
-  double floor_ns = 0;      // lower bound of any program's time: least bytes / bandwidth
+  double floor_ns = 0;      // no correct program is faster (Roofline::floor_ns, gpu/spec.h)
   double roofline_ns = 0;   // estimate for the task's operators as written; 0 if unknown
   double reachable_ns = 0;  // least bytes / bandwidth of a copy, plus one launch; 0 if unknown
   std::optional<double> low_ns, high_ns;  // 95% interval of time_ns
@@ -120,7 +120,8 @@ struct Compat {
 
 // The error of one output as a whole, on the inputs that came nearest to the limit. Before
 // averaging, cutegen divides each element's error by the element's scale (Expected::unit in
-// tensor/compare.h).
+// tensor/compare.h). native_: the native reference's errors. sequential_: the errors of a second
+// computation, which sums one term after another (docs/tolerance.md).
 struct ErrorGate {
   std::string output, family, shape;
   double rms = 0, native_rms = 0, sequential_rms = 0, rms_limit = 0;

@@ -44,12 +44,12 @@ struct SharedBuffer {
   bool read_only = false;
   // Number of copies "y", "y#1", ... of the buffer, which successive timed runs use in turn.
   int copies = 1;
-  std::string initial =
-      {};  // for a mutated tensor: name of the buffer with its values before each timed run
+  // For a mutated tensor: name of the buffer with the tensor's values before each timed run.
+  std::string initial = {};
 };
 
-// A part of a buffer that the runner kept after a run, and that a `read` call copies into the
-// shared memory.
+// A part of a buffer that the runner kept after a run. A `read` call copies the part, `bytes` bytes
+// from `offset` on, to the offset `at` of the shared memory.
 struct Probe {
   std::string buffer;
   int64_t offset = 0, bytes = 0, at = 0;

@@ -22,8 +22,8 @@
 namespace cutegen::device {
 
 inline constexpr size_t kMostMapRank = 5;
-inline constexpr size_t kSpecWords =
-    15;  // words: version, rank, box[5], mode[5], bits, swizzle_b, swizzle_m
+// The words of a `tma_spec`: version, rank, box[5], mode[5], bits, swizzle_b, swizzle_m.
+inline constexpr size_t kSpecWords = 15;
 
 struct MapFields {
   int type = 0;  // a CUtensorMapDataType with as many bits as the element

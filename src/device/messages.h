@@ -38,8 +38,8 @@ struct Opened {
 };
 
 struct LoadCall {
-  std::vector<uint64_t> bytes,
-      code_bytes;  // bytes of each module's PTX, and of its machine code
+  // The numbers of bytes of each module's PTX, and of its machine code.
+  std::vector<uint64_t> bytes, code_bytes;
 };
 struct Loaded {
   std::vector<ModuleFacts> facts;

@@ -36,7 +36,7 @@ ModuleFacts facts_of(const ptx::Module& module) {
 }
 
 // Uses the assembler's register count if there is one. The time model adds kUncounted to an
-// estimate, so this subtracts it.
+// estimate, so assembled() subtracts kUncounted from the count.
 ptx::Entry assembled(ptx::Entry entry, int registers) {
   constexpr int kUncounted = 6;
   if (registers > 0) entry.registers_estimate = registers - kUncounted;

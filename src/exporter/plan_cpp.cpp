@@ -19,7 +19,7 @@ Result<size_t> axis_of(const TensorInfo& tensor, int64_t axis) {
   return size_t(axis < 0 ? axis + rank : axis);
 }
 
-// "1e-05f" of a define as a C++ number.
+// Converts the value of a define, such as "1e-05f", to a C++ number.
 std::string define_number(const std::string& text) {
   const bool real = text.find_first_of(".e") != std::string::npos;
   return real ? text : "INT64_C(" + text + ")";

@@ -7,8 +7,8 @@
 // that also exist in the PTX, such as loads and barriers. Marks show which loops of PTX and machine
 // code belong together, and how often the assembler has unrolled a loop.
 //
-// Example: {.outside = {.instructions = 40}, .loops = {{.instructions = 12, .marks = {{"load",
-// 4}}}}}
+// Example:
+//   {.outside = {.instructions = 40}, .loops = {{.instructions = 12, .marks = {{"load", 4}}}}}
 #pragma once
 
 #include <cstddef>

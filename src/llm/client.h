@@ -3,8 +3,8 @@
 // and computes costs.
 //
 // Contract: chat() behaves as llm/chat.h says. If the server does not answer or is temporarily
-// unavailable, HttpModel waits and sends the request again; each wait is longer than the one
-// before, or as long as the server demands. All later requests omit a parameter that the server
+// unavailable, HttpModel waits and sends the request again. The server may demand the length of a
+// wait; otherwise, retry_wait() chooses it. All later requests omit a parameter that the server
 // refused. If an answer breaks off in the middle, chat() returns a reply with Stop::cut and the
 // cost so far. The API key never appears in an error or a reply.
 //

@@ -114,7 +114,7 @@ TEST_P(Clients, CarryToolCallsAndReasoningBackUnchanged) {
   } else if (provider() == "openai-responses") {
     EXPECT_THAT(sent, HasSubstr(R"("encrypted_content":"sealed:a long thought")"));
     EXPECT_THAT(sent, HasSubstr(R"("type":"function_call_output","call_id":"call_1")"));
-  } else {  // OpenAI does not want it back
+  } else {  // the API openai_chat must not return the reasoning to OpenAI
     EXPECT_THAT(sent, Not(HasSubstr("a long thought")));
     EXPECT_THAT(sent, HasSubstr(R"("role":"tool","tool_call_id":"call_1")"));
   }

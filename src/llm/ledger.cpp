@@ -111,7 +111,7 @@ void Ledger::end_call(int64_t call, const Json& data) {
   if (it == data.end()) return;  // the call ended in an error, which costs nothing
   ++spent_.calls;
   auto reply = read_json<ChatReply>(*it, "call_ended/reply");
-  if (!reply) {  // from another version: charge the reservation
+  if (!reply) {  // another version of cutegen recorded the reply: charge the reservation
     log_warning("a recorded reply cannot be read: {}", reply.error().message);
     spent_.usd += reserved.usd.value_or(0);
     spent_.usage.input += reserved.tokens;

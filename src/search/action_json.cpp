@@ -9,7 +9,7 @@ namespace {
 
 constexpr FieldRule kCount = field::between(0, 1'000'000);
 
-// Sets what runs used before these three settings existed.
+// Sets the values that runs used before the settings `credit`, `drift` and `starts` existed.
 StarkSettings before_credit(StarkSettings s) {
   s.credit = s.drift = false;
   s.starts = 1;

@@ -32,7 +32,8 @@ bool AstraStrategy::asks_before(const Json&) {
   return true;
 }
 
-// Without a source kernel, the first program precedes the rounds.
+// Without a source kernel, the model also writes a first program. This program counts as one more
+// round.
 void AstraStrategy::on_task(const Json& task) {
   ++form().rounds;
   CudaforgeStrategy::on_task(task);

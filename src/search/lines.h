@@ -6,8 +6,9 @@
 // program of a line correct, the line begins again with another first program. A line ends when
 // several first programs have stayed incorrect, when it has used its share of the evaluations, or
 // when several changes in a row gained nothing. After all lines, the last phase begins, in which
-// the line with the run's best program continues. This phase ends only if all first programs of its
-// line stayed incorrect.
+// the line with the run's best program continues. If there is only one line, the last phase begins
+// at once, and ends if all first programs of the line stayed incorrect. A line with a correct
+// program never ends in the last phase.
 //
 // Example: lines.begin(settings, approaches, workload); lines.now().take(kept, false, 0.01);
 #pragma once

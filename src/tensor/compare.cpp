@@ -88,7 +88,7 @@ AggregateError whole_error(const Expected& e, std::span<const double> errors) {
   return out;
 }
 
-// The mean of kTruncation.
+// The bias of the chosen elements if each one's error is kTruncation, relative to the truth.
 double truncation_of(const Expected& e, Chosen chosen) {
   AggregateError out;
   for (size_t i = 0; i < e.truth.size(); ++i)

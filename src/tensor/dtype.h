@@ -2,8 +2,9 @@
 // Element types of tensors, with PyTorch's semantics.
 //
 // Contract: to_string() gives the names of plan.json ("f32", "bf16", "i64", "bool"), and
-// torch_name() gives PyTorch's names ("float32"). Example: dtype_from_name("bf16").value() ==
-// DType::bf16.
+// torch_name() gives PyTorch's names ("float32").
+//
+// Example: dtype_from_name("bf16").value() == DType::bf16
 #pragma once
 
 #include <cstdint>

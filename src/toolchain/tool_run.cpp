@@ -24,7 +24,7 @@ Result<void> write_all(int fd, std::string_view bytes) {
 
 }  // namespace
 
-// It may grow up to the tool's file size limit.
+// The memory file may grow up to the tool's file size limit.
 Result<UniqueFd> tool_file(const char* name, std::string_view content) {
   UniqueFd fd(::memfd_create(name, MFD_CLOEXEC));
   if (!fd) return errno_error("creating a memory file");

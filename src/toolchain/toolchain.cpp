@@ -376,8 +376,8 @@ std::string warm_key(const std::string& arch, CuteUse cute) {
   return arch + " " + prefix_header(cute);
 }
 
-// Empty if no parsed program begins like it, or if anything but the source fails. The caller then
-// compiles from the beginning.
+// Returns nullopt if no parsed program has the same beginning as the request, or if anything but
+// the source causes a failure. The caller then compiles from the beginning.
 std::optional<ServerReply> LocalToolchain::ask_warm(const Context& ctx,
                                                     const CompileRequest& request, CuteUse cute,
                                                     Nanoseconds& saved) {

@@ -77,8 +77,8 @@ void WarmParents::hold(bool stop) {
   wake_.notify_all();
 }
 
-// Call it under the lock. Parents have compiled before, so a failure here is cutegen's or the
-// machine's fault.
+// The caller must hold the lock. Parents have compiled before, so a failure here is cutegen's or
+// the machine's fault.
 void WarmParents::drop_broken() {
   std::erase_if(entries_, [](const Entry& e) {
     if (e.parent->look()) return false;

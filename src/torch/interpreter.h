@@ -22,7 +22,7 @@ Result<std::filesystem::path> find_worker(const std::filesystem::path& asked);
 // Returns the last line of `text` that is not blank, shortened to kQuoted bytes.
 std::string last_line(const std::string& text);
 
-// largest number of bytes of a process's message that an error quotes
+// The largest number of bytes that an error quotes from the message of a process.
 inline constexpr size_t kQuoted = 400;
 
 inline constexpr const char* kThreadNames = "cutegen-thread-names.so";

@@ -179,7 +179,8 @@ TEST(Mutated, AnExcerptCutsEveryMutatedTensor) {
   EXPECT_THAT(planned.error().message, HasSubstr("no axis of its output can be cut"));
 }
 
-// Tracing keeps small buffers real. An operator that also reads an input runs on a copy on meta.
+// Tracing keeps small buffers as real tensors. If an operator also reads an input, it runs on a
+// copy of the buffer on the device `meta`.
 TEST(Mutated, AnInPlaceOperatorReturnsItsTarget) {
   auto task = described(task_text(
       "    def __init__(self):\n        super().__init__()\n"

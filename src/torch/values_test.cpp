@@ -151,7 +151,7 @@ TEST(Extremes, ProbabilitiesGetZerosWhereTheModuleTakesThem) {
   }
 }
 
-// If both underflow, PyTorch's own sum of p * log(q) is NaN, but an accurate kernel gives zero.
+// If p and q underflow, PyTorch's own sum of p * log(q) is NaN, but an accurate kernel gives zero.
 TEST(Heavy, ProbabilitiesStayPositive) {
   const Task task = task_of(
       "    def forward(self, p, q):\n"
@@ -289,7 +289,7 @@ TEST(Float8, OutputsAreRoundedFromATruthThatIsNot) {
 }
 
 // The mean is the small difference of two large numbers, and the standard deviation is about as
-// large as they are. A change that scales both equally changes no result.
+// large as these numbers. A change that scales both numbers equally changes no result.
 TEST(Sensitivity, SeesADifferenceOfTwoElements) {
   const Task task = task_of(
       "    def forward(self, x):\n"
@@ -321,8 +321,8 @@ TEST(Truth, OfAnglesOfPositionsIsNotRounded) {
   EXPECT_FALSE(set.of("out", "sensitivity").empty());
 }
 
-// In a row whose largest value is 10, 5 lies between 63 and 64 steps. A program that multiplies by
-// 127 / 10 may round it to the other step than PyTorch.
+// In a row whose largest value is 10, the value 5 lies between 63 and 64 steps. PyTorch and a
+// program that multiplies by 127 / 10 may round this value to different steps.
 TEST(Sensitivity, SeesThatAComputedValueMayRoundToEitherInteger) {
   const Task task = task_of(
       "    def forward(self, x):\n"

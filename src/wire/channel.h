@@ -3,14 +3,15 @@
 // cutegen processes talk to each other through a Channel.
 //
 // A frame is a 4-byte little-endian length, then a JSON object in UTF-8 of at most 64 MiB. The
-// first byte of a frame carries the message's file descriptors (at most 8). Contract: send() and
-// receive() end with an error if their Context is cancelled or times out. If the peer has closed
-// its socket, send() and receive() return a world error "closed" (see is_closed()). call() sends a
-// request and waits for the reply. If the reply has the form {"error": {kind, message, where,
-// remedy}}, call() returns it as an Error. A channel closes itself if the peer breaks the protocol
-// or if a call ends in the middle of a frame. A channel stays usable if receive() times out before
-// the first byte of a frame. At most one thread at a time may send on a channel, and at most one
-// may receive.
+// first byte of a frame carries the message's file descriptors (at most 8).
+//
+// Contract: send() and receive() end with an error if their Context is cancelled or times out. If
+// the peer has closed its socket, send() and receive() return a world error "closed" (see
+// is_closed()). call() sends a request and waits for the reply. If the reply has the form {"error":
+// {kind, message, where, remedy}}, call() returns it as an Error. A channel closes itself if the
+// peer breaks the protocol or if a call ends in the middle of a frame. A channel stays usable if
+// receive() times out before the first byte of a frame. At most one thread at a time may send on a
+// channel, and at most one may receive.
 //
 // Example:
 //   CG_TRY(Frame f, channel.call(ctx, {{"schema", "cutegen.runner.v1"}, {"type", "load"}}, fds));

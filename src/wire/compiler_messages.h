@@ -33,10 +33,10 @@ inline constexpr const char* kAskedFor = "asked for";
 // The compile server sends CompilerReady as its first message.
 struct CompilerReady {
   CompileMode how = CompileMode::plain;
-  std::string why;  // not forked
+  std::string why;  // why `how` is not `forked`
   std::string version;
   Nanoseconds warm_up{0};
-  std::vector<std::string> headers;  // of the prefix
+  std::vector<std::string> headers;  // the headers of the precompiled prefix
 };
 
 // `timeout_ms` limits the processor time of the compile. On a busy machine, the same work takes

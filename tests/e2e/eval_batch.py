@@ -41,7 +41,7 @@ class EvalBatch(harness.Case):
         self.assertTrue(all(entry["kept"] for entry in again.json()["entries"]))
 
         told = self.cutegen("eval", "--batch", self.proposed, "--out", "verdicts", "--up-to", "correctness")
-        lines = told.err.splitlines()  # a header, and a line an entry as it comes
+        lines = told.err.splitlines()  # a header, then a line for each entry as soon as it has ended
         self.assertEqual(len(lines), 3, told.err)
         self.assertRegex(lines[0], r"^ +entry +verdict +time +took$")
         self.assertRegex(lines[2], r"^2/2 +\w+ +correct .*kept$")

@@ -89,8 +89,8 @@ class Case:
 THREE_STAGES = ((r"kStages = \d+", "kStages = 3"),)
 SHORT_RINGS = ((r"kPatches = \d+, kWeights = \d+", "kPatches = 2, kWeights = 2"),)
 WITHOUT_TMA = r"\(2\)$|tma_store_fence|no swizzle|arrive_barrier\(full\)"
-# Code that is compiled only for convolutions with three products, or that read runs without copies
-# ahead.
+# Code that is compiled only for convolutions with three products, or only for convolutions that read runs
+# without copies ahead.
 OF_RUNS = (r"patch_empty\[patch_\], patch_phase_ \^ 1\);$|arrive_barrier\(storage.patch_full\[patch_\]\);$|"
            r"tma_store_fence|warpgroup_wait<0>\(\); \(2\)$|kLow|arrival too few|conv_loads.*sync\(\)")
 # Code that only warpgroups which take turns run.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A scripted language model on localhost that speaks three APIs, with faults on order.
+"""A scripted language model on localhost that speaks three APIs, with faults on request.
 
 Usage: model_server.py [--port N] [--script FILE]     prints "port N"; ends when its stdin closes
 

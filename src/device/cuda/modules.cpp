@@ -76,8 +76,8 @@ Result<const std::string*> Modules::machine_code(const std::string& ptx) {
   return &code_.emplace(key, std::move(code)).first->second;
 }
 
-// The driver cannot check a cubin's size, so it gets only code with an ELF header. If it refuses
-// the cubin (of a newer assembler), it assembles the PTX itself.
+// The driver cannot check a cubin's size, so load_one() passes only code with an ELF header. If the
+// driver refuses the cubin (of a newer assembler), the driver assembles the PTX itself.
 Result<Handle> Modules::load_one(const std::string& ptx, const std::string& code) {
   Handle module = nullptr;
   if (code.starts_with(kElf) && driver_.module_load(&module, code.data()) == kOk) return module;

@@ -122,8 +122,9 @@ void OwnKernels::close() {
   if (pinned_) driver_.host_free(pinned_);
 }
 
-// Writes one half and copies it to the other. Then the L2 holds none of the program's data, and has
-// clean lines, too. The gate keeps the host's work out of the time between the events.
+// Writes one half of the memory at flush_, and copies it to the other half. Afterwards, the L2
+// holds none of the program's data, and holds clean lines as well as dirty ones. The gate excludes
+// the host's work from the time between the events.
 Result<void> OwnKernels::cool_l2(Handle stream) {
   const size_t half = flush_bytes_ / 2;
   CG_CHECK(shut_gate(stream));

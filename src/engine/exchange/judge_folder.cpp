@@ -229,8 +229,9 @@ class Batch {
         ctx_, {.program = entry.program, .up_to = settings_.up_to, .task = worker.task_id});
   }
 
-  // Runs alone on its GPU, because a third-party solution builds and warms up without the GPU's
-  // lock, and correct solutions have faulted beside others.
+  // Judges the solution alone on its GPU, because a third-party solution builds and warms up
+  // without the GPU's lock, and correct solutions have failed with a fault while other programs
+  // ran.
   Result<Verdict> judge_foreign(Worker& worker, const Entry& entry) {
     std::unique_lock alone(*worker.gpu);
     return worker.evaluator->judge_foreign(ctx_, {.answer = *entry.foreign,

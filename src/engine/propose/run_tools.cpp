@@ -116,8 +116,8 @@ std::unique_ptr<agent::ToolHost> RunTools::begin_ask(const RunView& view,
   return std::make_unique<Host>(*this, view, question, memory);
 }
 
-// Returns the limits from when the question was asked, even if the journal already has calls for
-// it.
+// Returns the limits that applied when the question was asked, even if the journal already has tool
+// calls for this question.
 agent::ToolLimits RunTools::limits(const RunView& view) const {
   agent::ToolLimits out;
   out.calls = view.settings.model_settings.tool_calls;

@@ -16,7 +16,7 @@ namespace {
 constexpr double kPlotLeft = 92, kPlotRight = 744, kPlotTop = 14, kPlotBottom = 250;
 
 struct Point {
-  bool before = false;             // the point before; else the best program's
+  bool before = false;             // true: the baseline; false: the best program
   std::string name;                // in the legend
   double intensity = 0, rate = 0;  // FLOP per byte, FLOP per second
 };

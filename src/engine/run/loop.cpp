@@ -45,9 +45,10 @@ Verdict aborted(const Error& error, const RunView& view) {
   return v;
 }
 
-// Tells the evaluator that the next programs will have the same beginning as the incumbent. This is
-// true if a model or a command edits it, but the programs of a recipe differ in their first lines.
-// The plateau limits how many programs can follow before the incumbent changes or the run ends.
+// Tells the evaluator that the next programs will begin with the same text as the incumbent. This
+// is true if a model or a command edits the incumbent, but not for recipes, whose programs differ
+// in their first lines. The plateau limits how many programs can follow before the incumbent
+// changes or the run ends.
 void expect_children(const Context& ctx, eval::EvaluatorClient& evaluator, const RunView& view) {
   const RunStep* best = view.incumbent();
   if (!best || view.finished || proposer_kind(view.settings.model) == ProposerKind::builtin) return;

@@ -59,10 +59,9 @@ struct EvaluatorOptions {
 struct Admission {
   bool admitted = false;
   int lazy_answers_tried = 0;
-  std::vector<std::string>
-      // each degenerate solution that passes on some inputs ("copy of x passes family 'made'"), and
-      // where it fails
-      passing;
+  // Each degenerate solution that passes on some input sets ("copy of x passes family 'made'"), and
+  // where the solution fails.
+  std::vector<std::string> passing;
   std::vector<std::string> families;  // the input distributions in use
   std::string remark;
   bool precision_tells = true;  // comparing outputs detects lower precision; not in messages

@@ -48,7 +48,8 @@ class AccuracyJudge {
                 const Task& task, const ShapeCase& shape)
       : ctx_(ctx), sets_(sets), worker_(worker), task_(task), shape_(shape) {}
 
-  // Judges one set. Returns false if the baseline raised an error: then other sets are not tried.
+  // Judges the baseline on one set. Returns false if the baseline raised an error; the caller then
+  // tries no other sets.
   Result<bool> one(const GpuSetPtr& set, BaselineKind kind, BaselineAccuracy& out) {
     auto found = run(set, kind);
     CG_CHECK(ctx_.check("judging baselines"));

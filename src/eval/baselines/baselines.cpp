@@ -15,8 +15,8 @@ namespace cutegen::eval {
 namespace {
 
 constexpr TimeMode kMode = TimeMode::cold;
-constexpr int kFirst = 4, kLeast = 8, kMost = 40;  // runs
-constexpr double kWanted = 0.15e9;  // total ns of runs to aim at, within these counts
+constexpr int kFirst = 4, kLeast = 8, kMost = 40;  // numbers of timed runs
+constexpr double kWanted = 0.15e9;  // choose the number of runs so that they take about these ns
 constexpr double kWide = 0.05;      // more runs follow if half the relative interval is larger
 constexpr auto kTimeLimit = std::chrono::seconds(60);
 constexpr auto kCloseLimit = std::chrono::seconds(20);
@@ -90,7 +90,7 @@ class Timer {
     return sanitize(error.message, 400);
   }
 
-  // At most half of the remaining time, so that later baselines get some, too.
+  // At most half of the remaining time, so that time for later baselines remains.
   Nanoseconds build_limit() const { return ctx_.remaining(2 * limits_.build) / 2; }
 
   Context limited(const char* doing, Nanoseconds limit) {

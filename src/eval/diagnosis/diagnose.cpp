@@ -34,8 +34,8 @@ void take_larger(Use& use, const std::string& unit, std::optional<double> pct) {
   if (pct && (use.unit.empty() || *pct > use.pct)) use = {.unit = unit, .pct = *pct};
 }
 
-// Takes the unit nearest to ncu's aggregate. A unit that the aggregate does not count may exceed
-// it.
+// Takes the unit whose percentage is nearest to ncu's aggregate `sum`. The largest percentage may
+// belong to a unit that is not part of the aggregate.
 void take_nearest(Use& use, double sum, const std::string& unit, std::optional<double> pct) {
   if (pct && (use.unit.empty() || std::abs(*pct - sum) < std::abs(use.pct - sum)))
     use = {.unit = unit, .pct = *pct};

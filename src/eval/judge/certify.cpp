@@ -284,7 +284,7 @@ class Certification {
   const ShapeCase* shape_ = nullptr;   // the shape being certified
   const ShapeCase* judged_ = nullptr;  // the shape at which the baselines were last judged
   Clocks clocks_;
-  std::vector<torch::BaselineWanted> wanted_;  // without those that equal another one
+  std::vector<torch::BaselineWanted> wanted_;  // each distinct baseline once
   std::unique_ptr<torch::TorchWorker> worker_;
   std::optional<FreshProcesses> fresh_;
   std::optional<PairedRuns> runs_;

@@ -400,7 +400,7 @@ class ForeignJudge {
   bool gone_ = false;  // the solution's process ended during the last request
 };
 
-// The message comes from the solution, but a false one only causes a second judgement.
+// The solution writes the message. If the message is false, the only effect is a second judgement.
 bool faulted(const Verdict& v) {
   return v.status == Status::failed &&
          v.feedback.headline.find("illegal memory access") != std::string::npos;

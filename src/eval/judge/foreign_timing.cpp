@@ -24,8 +24,8 @@ constexpr double kPrecise = 0.01;                         // half the confidence
 constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // time by which the two clocks may differ
 constexpr double kLeastSleepNs = 50e3, kMostSleepNs = 0.2e9, kSleepShare = 1.5;
 
-// Frees the memory of a third-party process. The process may still map it, so it must not hold the
-// truth of a later set.
+// Frees the memory that a third-party process received. The process may still map this memory, so
+// the evaluator must not use it for the truth of a later set.
 class LetGo {
  public:
   explicit LetGo(GpuJudge& judge) : judge_(judge) {}

@@ -28,7 +28,8 @@ namespace {
 constexpr Rung kRungs[] = {Rung::lint,        Rung::compile, Rung::audit,  Rung::load,
                            Rung::correctness, Rung::timing,  Rung::profile};
 
-// CPU time of this thread: an evaluation's cost without waiting for other processes.
+// CPU time of this thread: the cost of an evaluation without the time that the thread waits for
+// other processes.
 Nanoseconds thread_time() {
   timespec t{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

@@ -118,7 +118,7 @@ class Server {
     return protocol::message(type, std::move(reply));
   }
 
-  // The same for a request about an open task.
+  // Reads a request about an open task, and writes the reply.
   template <class Reply, class Request, class T>
   Result<Json> work_on(MessageType type, const Json& body,
                        Result<T> (Evaluator::*work)(const Context&, const Request&,

@@ -106,8 +106,8 @@ void judge_clocks(AuditOutcome& out) {
         fmt::format("{} reads the clock: its results may depend on time", sanitize(kernel, 100)));
 }
 
-// A GPU's runner overwrites only this much local memory of a thread between runs
-// (device/cuda/scrub.cpp), so more of it may still hold what an earlier run left.
+// On a GPU, the runner overwrites only the first kOverwritten bytes of a thread's local memory
+// between runs (device/cuda/scrub.cpp). The rest may still contain values of an earlier run.
 void judge_local_memory(AuditOutcome& out) {
   constexpr int64_t kOverwritten = 1024;
   std::map<std::string, int64_t> large;

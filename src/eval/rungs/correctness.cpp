@@ -22,7 +22,8 @@ namespace {
 // Warp instructions of one launch. Test shapes are small, so a correct program needs far fewer.
 constexpr uint64_t kInstructionBudget = 60'000'000;
 constexpr uint64_t kLongBudget = 4 * kInstructionBudget;  // for derived shapes
-// The budget is this many times larger, because waiting threads may run first.
+// In other orders of CTAs and warps, the budget is this many times larger, because threads that
+// wait for others may run first and poll.
 constexpr uint64_t kMorePolls = 4;
 constexpr uint64_t kSimulatedBudget = 20'000'000;  // the GPU must not wait for the simulator
 constexpr auto kRunLimit = std::chrono::seconds(60);
@@ -348,8 +349,8 @@ RungEnd with_public_values(const Evaluation& e, const PreparedShape& shape,
   return end;
 }
 
-// Checks each test shape on all families, or on two if it is derived or large. The first set of a
-// shape runs in three orders if the shape has all families or is the longest derived one.
+// Checks each test shape on all families, or on two if it is derived or large. If a shape has all
+// families or is the longest derived shape, repeats its first set (Checker::run_again()).
 Result<RungEnd> check_test_shapes(const Evaluation& e,
                                   const std::vector<const PreparedShape*>& shapes,
                                   const std::string& program_id, Checker& checker,
@@ -390,7 +391,8 @@ Result<RungEnd> check_correctness(const Evaluation& e, const std::string& progra
   std::vector<const PreparedShape*> shapes;
   for (const PreparedShape& s : e.prepared.shapes())
     if (is_test_shape(*s.shape)) shapes.push_back(&s);
-  // An official shape that is small enough for a test shape runs last, because others fail sooner.
+  // An official shape that is small enough for a test shape runs last, because a wrong program
+  // fails sooner at smaller shapes.
   std::stable_partition(shapes.begin(), shapes.end(), [](const PreparedShape* s) {
     return s->shape->kind != ShapeKind::official;
   });

@@ -80,7 +80,8 @@ std::vector<const ReachedShape*> cheapest(const std::vector<ReachedShape>& known
   return out;
 }
 
-// Says which wishes no test shape meets: impossible ones, and those beyond the limit of shapes.
+// Describes the wishes that no test shape meets: wishes that are impossible, and wishes for which
+// there would be too many shapes.
 std::vector<std::string> left_out(const std::vector<ShapeWish>& impossible,
                                   const std::vector<ShapeWish>& beyond,
                                   const ReachedShape& official, const WorkLimit& limit) {
@@ -117,7 +118,7 @@ class DerivedShapes::Search {
 
   Result<Found> run() {
     auto full = reached(owner_.task_.official());
-    if (!full) return Found{};  // the load rung says why
+    if (!full) return Found{};  // the load rung gives the reason
     official_ = std::move(*full);
     for (const ShapeCase& s : owner_.task_.shapes)
       if (is_test_shape(s) && accepts(s)) note(s);

@@ -22,6 +22,7 @@ constexpr double kMostUncovered = 0.05;  // share of instructions that no compar
 constexpr double kLeastArithmetic = 0.125;
 constexpr double kLeastStored = 0.9;  // of the outputs' bytes
 constexpr double kAllStored = 0.995;  // of an output's bytes, if all blocks store equally much
+// A module changes a whole mutated tensor if it changes this share of the elements.
 constexpr double kChangesWhole = 0.999;
 constexpr double kLeastChanged = 0.95;  // of the stored elements of such a tensor
 constexpr int64_t kEnough = 256;        // fewest correct elements of a comparison that counts
@@ -138,8 +139,9 @@ bool changes_whole(const ExcerptMemory::Output& o) {
   return double(changed) >= kChangesWhole * double(count);
 }
 
-// The sampled blocks may store the old values of elements that the module changes. The comparison
-// does not see such elements. `changed`: the number of elements that have changed.
+// Fails a program whose sampled blocks store old values in elements that the module changes. The
+// comparison of values skips elements that have their old values. `changed`: the number of elements
+// that have changed.
 std::optional<RungEnd> stores_old_values(const ExcerptMemory::Output& o,
                                          const device::RunReport& report, int64_t changed) {
   const std::string& name = o.expected->spec.name;
@@ -312,7 +314,8 @@ class Checking {
   }
 
   SampledCheck hold_against_compared() {
-    // Blocks that read what skipped blocks did not write handle NaN, which compared runs may not.
+    // Blocks that read scratch of skipped blocks read NaN there. They may then execute instructions
+    // that no compared run executed, so use a run with ordinary numbers in scratch.
     const device::RunReport* const ordinary = run_.with_ordinary_scratch();
     const device::RunReport& report = ordinary ? *ordinary : run_.report;
     if (auto gap = run_.coverage.gap(report, run_.sources, compared_)) {

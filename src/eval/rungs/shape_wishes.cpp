@@ -10,7 +10,7 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr int64_t kTiles = 3;  // tiles that an axis should have, plus a tail
+constexpr int64_t kTiles = 3;  // full tiles that an axis should have, in addition to a tail
 constexpr int64_t kMuchMore = int64_t{1} << 40;
 
 int64_t largest_tensor(const ShapeCase& shape) {

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kFirstCtas = 8, kMostCtas = 128;  // CTAs in a launch's sample
 constexpr double kSampleError = 0.02;
 constexpr uint64_t kTimingBudget = 60'000'000;
-// Budget that distinguishes a long block from an endless one.
+// Budget of instructions that distinguishes a long block from an endless one.
 constexpr uint64_t kLongTimingBudget = 400'000'000;
 // Launches with at most this many warp instructions run all blocks.
 constexpr uint64_t kWholeInstructions = 8'000'000;
@@ -78,7 +78,8 @@ int64_t blocks_of(const device::RunReport& report) {
   return report.traces.empty() ? 1 : report.traces.back().ctas_total;
 }
 
-// Fails the program if one block ran much longer than this task's work can need. Otherwise skips.
+// Fails the program if one block ran much longer than this task's work can need. Otherwise, skips
+// timing.
 TimingOutcome out_of_budget(const device::RunReport& report, const ShapeCase& official,
                             const TimingQuestion& asked) {
   if (!asked.coverage || report.traces.empty())

@@ -82,8 +82,9 @@ sandbox::SpawnSpec Runner::spawn_spec(const std::string& program) const {
   spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true, .deny_open = true};
   spec.required = options_.require_sandbox;
   if (!options_.device.is_gpu()) return spec;
-  // At its start the driver reserves far more addresses than there is memory, opens device files
-  // and makes a socket. So the runner itself installs the filter later, before it sees a program.
+  // When it starts, the driver reserves far more addresses than there is memory, opens device files
+  // and creates a socket. So the runner itself installs the seccomp filter later, before it
+  // receives a program.
   spec.limits.memory_bytes = 0;
   spec.limits.file_bytes = -1;
   spec.limits.open_files = 4096;

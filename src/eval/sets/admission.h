@@ -3,9 +3,9 @@
 // sets of every family (input distribution), at the test shapes.
 //
 // Contract: the input sets come from the TruthPool, and the evaluator judges programs on the same
-// sets later. The family `made` has inputs from the task's get_inputs(). If a family has
-// the same sets as `made` at every shape, Admission::families omits this family. The result is an
-// Error if no set could be computed, or if the Context was cancelled or timed out.
+// sets later. The family `made` has inputs from the task's get_inputs(). If a family has the same
+// sets as `made` at every shape, Admission::families omits this family. The result is an Error if
+// no set could be computed, or if the Context was cancelled or timed out.
 //
 // Example: CG_TRY(Admission a, admission_of(ctx, task, pool));
 #pragma once

@@ -31,15 +31,15 @@ std::vector<double> values_of(const Mapping& memory, const torch::TensorSlot& sl
   return out;
 }
 
-// How much larger the rounding error of a sequential sum is than the native sum's, which adds block
-// by block. It grows with the square root of the length.
+// The rounding error of a sequential sum, relative to the error of the native sum, which adds block
+// by block. The ratio grows with the square root of the length.
 double growth_in_order(double longest) {
   constexpr double kBlock = 256, kMost = 8;
   return std::clamp(std::sqrt(longest / kBlock), 1.0, kMost);
 }
 
-// The same for the RMS error if no sequential reference exists. For 512, 4,096, 32,768 and 262,144
-// uniform products, the error was 3.5, 10.6, 14.7 and 31 times cuBLAS's error.
+// The ratio of the RMS errors, if there is no sequential reference. For 512, 4,096, 32,768 and
+// 262,144 uniform products, the error was 3.5, 10.6, 14.7 and 31 times cuBLAS's error.
 double rms_growth_in_order(double longest) {
   constexpr double kPerRoot = 6, kMost = 31;
   return std::min(1 + std::sqrt(longest) / kPerRoot, kMost);

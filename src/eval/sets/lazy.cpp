@@ -46,8 +46,8 @@ LazyValues group_means(const Expected& e, F group_of, size_t groups) {
   return out;
 }
 
-// Replaces elements with the mean of all that have the same index on one axis. Needs four elements
-// per group, because the mean of a single one is the truth.
+// Replaces each element by the mean of all elements with the same index on one axis. Needs four
+// elements per group, because the mean of a single element is the truth.
 LazyValues axis_means(const InputSet& set, size_t output, int64_t axis) {
   const Expected& e = set.outputs[output];
   auto rank = int64_t(e.spec.shape.size());
@@ -159,8 +159,8 @@ LazyValues without_signs(const InputSet& set, size_t output) {
   return out;
 }
 
-// Random numbers with the truth's mean and variance. Not for fewer than four elements, which the
-// two moments nearly determine.
+// Random numbers with the truth's mean and variance. Impossible for fewer than four elements, which
+// the two moments nearly determine.
 LazyValues same_moments(const InputSet& set, size_t output) {
   const Values& t = set.outputs[output].truth;
   if (t.size() < 4) return std::nullopt;

@@ -71,7 +71,7 @@ class HostEffect {
           fmt::format("cutegen cannot read what happens to '{}'", s_.t[name].text));
     HostValue right = s_.value_or_reason({at + 1, range.second});
     if (right.kind == Kind::unreadable) s_.forget({at + 1, range.second}, right.why);
-    if (is_size && variable.kind != Kind::sizes) return {};  // forgotten as a whole
+    if (is_size && variable.kind != Kind::sizes) return {};  // the whole variable is unreadable
     if (op != "=")
       return keep(*part, binary(op.substr(0, op.size() - 1), *part, right), s_.t[name]);
     if (part->kind == Kind::sizes && right.kind == Kind::integer) right = host_sizes({right});

@@ -14,7 +14,8 @@ using Kind = HostValue::Kind;
 
 constexpr int kMostStatementDepth = 32;
 
-// x
+// Merges the variables after `if (holds)`: a variable with different values in `then` and in the
+// present scope becomes `holds ? value in then : value in scope`.
 void merge(HostState& state, const HostValue& holds, const HostScope& then, const Token& at) {
   for (auto& [name, other] : state.scope.variables) {
     const auto first = then.variables.find(name);

@@ -9,7 +9,7 @@ namespace cutegen::eval {
 namespace {
 
 constexpr size_t kMostStrictFindings = 16;
-constexpr long kLargestMask = 31;  // of a row or a bank in a swizzle
+constexpr long kLargestMask = 31;  // largest mask for the bits of a row or a bank in a swizzle
 
 struct MatrixInstruction {
   const char* name;
@@ -90,7 +90,8 @@ class StrictLinter {
       if (found_.size() < kMostStrictFindings) found_.push_back(std::move(finding));
   }
 
-  // An index that combines two values, or a combination with a few bits of a row.
+  // Whether the '^' at token `at` is part of an index, or combines a value with a few bits of
+  // another one (x & 7). A shuffle in the same statement excludes a swizzle.
   bool is_swizzle(size_t at) const {
     if (at + 1 < tokens_.size() && tokens_[at + 1].mark('=')) return false;
     size_t begin = at, end = at;

@@ -75,7 +75,7 @@ bool BulkReader::bytes(Warp& w, const Inst& in, int lane, BulkCopy& c) {
   return checks_.global(w, lane, c);
 }
 
-// A copy from this CTA's shared memory to another CTA's.
+// A copy from this CTA's shared memory to the shared memory of another CTA.
 bool BulkReader::shared_bytes(Warp& w, const Inst& in, int lane, BulkCopy& c) {
   const uint32_t size = lane_word(w, in.list[bulk::kSize], lane);
   c.from = BulkSource::shared, c.reduces = in.b >= 0;

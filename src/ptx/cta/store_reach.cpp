@@ -74,8 +74,8 @@ class Finder {
     }
     return true;
   }
-  // Estimates from a few CTAs of each kind whether the stores have a little less
-  // than the bytes of some tensor.
+  // Estimates from a few CTAs of each kind whether the stores have slightly fewer bytes than some
+  // buffer.
   bool seems_short(int64_t count, const CtaKinds& kinds, std::mt19937_64& random) {
     std::map<size_t, double> bytes;
     const std::vector<std::vector<int64_t>> members = kinds.members();
@@ -115,7 +115,7 @@ class Finder {
     const auto& b = job_.config.block;
     for (int64_t thread = 0; thread < b[0] * b[1] * b[2]; ++thread) look(ctas, thread, lanes);
   }
-  // lanes: a bit for each of the CTAs that counts.
+  // lanes: a mask of the CTAs whose stores count.
   void look(const SliceValues::Ctas& ctas, int64_t thread, uint32_t lanes = ~0u) {
     values_.set_ctas(ctas);
     values_.set_thread(thread);
@@ -125,7 +125,7 @@ class Finder {
     for (size_t lane = 0; lane < size_t(kLanes); ++lane)
       if (lanes >> lane & 1) store_of(lane, guarded_ ? &paths_.reached(outcomes[lane]) : nullptr);
   }
-  // Of each lane, a bit for each condition.
+  // Sets out[lane] to the mask of the conditions that are true in this lane.
   void find_outcomes(std::array<uint64_t, SliceValues::kLanes>& out) const {
     for (size_t i = 0; i < slice_.conditions.size(); ++i) {
       uint32_t yes = 0;

@@ -138,8 +138,8 @@ enum class LaunchStatus { ok, finding, unsupported, out_of_budget, cancelled };
 
 // A fault of the kernel that a launch found.
 struct Finding {
-  std::string
-      kind;  // "out_of_bounds", "misaligned", "read_only", "divergent_barrier", "deadlock", ...
+  // "out_of_bounds", "misaligned", "read_only", "divergent_barrier", "deadlock", ...
+  std::string kind;
   std::string message;                // one line
   std::string instruction;            // PTX text
   int ptx_line = 0, source_line = 0;  // source_line from .loc, 0 = unknown

@@ -61,16 +61,15 @@ TEST(HandCounts, Softmax) {
   EXPECT_EQ(c.barriers, rows * 3 * 8);
 }
 
-// sgemm.cu, S^3: (S/64)^2 CTAs of 8 warps, S/16 steps. A step, a warp:
+// sgemm.cu, S^3: (S/64)^2 CTAs of 8 warps, S/16 steps. In each step, each warp executes:
 // - A: 4 loads; a warp covers two rows of 16 floats, 2 sectors each: 4 sectors.
 // - B: 4 loads of 32 floats side by side: 4 sectors.
 // - A into a[column][row]: the 16 lanes of a row of A are 64 words apart, all in one bank, and the
 //   two rows fall into two banks: 16 wavefronts, 15 of them conflicts. 4 stores.
 // - B into b[row][column]: 32 words side by side: 1 wavefront. 4 stores.
-// - 16 times two float4 loads: the halves read one 16-byte word of a each (2 wavefronts), the
-// quarter
-//   warps 128 bytes side by side of b (4 wavefronts). No conflict.
-// At the end 4 float4 stores a warp, each to two rows of 256 bytes: 16 sectors.
+// - 16 times two float4 loads: each half of a warp reads one 16-byte word of a (2 wavefronts), and
+//   each quarter reads 128 contiguous bytes of b (4 wavefronts). No conflict.
+// At the end, each warp executes 4 float4 stores, each to two rows of 256 bytes: 16 sectors.
 TEST(HandCounts, SimtGemm) {
   const uint64_t s = 128, ctas = (s / 64) * (s / 64), warp_steps = ctas * 8 * (s / 16);
   auto a = ramp(s * s), b = ramp(s * s);

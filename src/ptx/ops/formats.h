@@ -167,7 +167,7 @@ inline uint32_t to_narrow(float x, const Narrow& f, uint8_t mode, bool satfinite
 
 struct F16 {
   uint16_t bits;
-  static constexpr float kLeast = 0x1p-14f;  // normal number
+  static constexpr float kLeast = 0x1p-14f;  // smallest normal number
   static float load(uint16_t h) { return from_half(h); }
   static uint16_t store(float f) { return half_rn(f); }
 };

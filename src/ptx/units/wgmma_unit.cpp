@@ -189,8 +189,8 @@ bool WgmmaUnit::uniform(const Warp& w, int32_t slot, const char* what) {
   return false;
 }
 
-// Applies the checks that a load of the tile's chunks would undergo. A mistake in one chunk of a
-// tile is rare, so only then the checks look for the chunk.
+// Applies the checks of a load to the tile's chunks. Faults are rare, so the checks first examine
+// the whole tile, and look for the faulty chunk only if the tile has a fault.
 bool WgmmaUnit::check_reads(Warp& w, const SharedTile& tile, const uint32_t* chunks) {
   const bool copies = cta_.copies.any(), races = cta_.races && cta_.hazards->shared;
   const SharedRaces::Product product{

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A result that is the same number for all inputs: x - x, or a clamp of what is already outside.
+// A result that is the same number for all inputs: x - x, or a clamp of values that are always
+// outside its limits.
 //
-// Numerical condition: the range of every value follows from its operator alone. An undefined
-// element would make an undefined result, which no verdict judges.
+// Numerical condition: the range of every value follows from its operator alone. If an element of x
+// is undefined (NaN), so is the original result, and the evaluator does not judge NaN in the truth.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // x * a / b is one multiplication by a / b.
 //
-// Numerical condition: both factors lie between 2^-16 and 2^16, so no result leaves float32's range
-// that stayed in it before. The folded factor is rounded once, as one of the two products was.
+// Numerical condition: both factors lie between 2^-16 and 2^16, so a result that was in float32's
+// range stays in it. The folded factor is rounded once, in place of one of the two products.
 #include <fmt/format.h>
 
 #include <cmath>

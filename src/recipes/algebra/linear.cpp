@@ -9,7 +9,7 @@
 namespace cutegen::recipes {
 namespace {
 
-// Without a larger or smaller factor, the sum may leave the range of float32.
+// If a larger or smaller factor moved, an intermediate value might leave the range of float32.
 bool is_moderate(double factor) {
   return std::abs(factor) >= 0x1p-16 && std::abs(factor) <= 0x1p16;
 }
@@ -88,9 +88,9 @@ LinearSum::Found LinearSum::through_factor(const Node& node, const std::vector<i
   return std::nullopt;
 }
 
-// Returns the sum or mean of a term that is added to the linear value. If the term has all of the
-// axes, it is reduced like the value. If it has none of them, it is its own mean; its sum would
-// depend on their sizes.
+// Returns the sum or mean of a term that is added to the linear value. A term with all of the axes
+// is reduced like the value. A term with none of the axes is its own mean. Returns nullopt for its
+// sum, which would depend on the sizes of the axes.
 LinearSum::Found LinearSum::term(const Json& json, const Shape& to,
                                  const std::vector<int>& axes) const {
   auto name = reference(json);
@@ -138,7 +138,7 @@ LinearSum::Found LinearSum::through_sum(const Node& node, const std::vector<int>
   return std::nullopt;
 }
 
-// A view that keeps the last axis, which alone is reduced.
+// Handles a view that keeps the last axis, if only this axis is reduced.
 LinearSum::Found LinearSum::through_view(const Node& node, const std::vector<int>& axes,
                                          const Factors& factors) const {
   auto value = reference(argument(node, 0, "self"));

@@ -3,7 +3,7 @@
 // the same range of inputs for every output channel. Taps with the same range form a class.
 //
 // Numerical condition: float32 sums that carry their rounding errors are at least as accurate as
-// the convolution's. An infinite input makes an infinite or undefined mean, as it does there.
+// the convolution's sums. With an infinite input, both means are infinite or undefined.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,8 +21,8 @@ namespace {
 
 constexpr size_t kMostClasses = 9;  // each adds two sums to one kernel
 
-// Along one axis: how many inputs at each end the class's taps do not read, and its first and last
-// tap.
+// One axis of a class: how many inputs at its start (`low`) and end (`high`) the class's taps do
+// not read, and the first and last tap.
 struct Range {
   int64_t low = 0, high = 0;
   int64_t first = 0, last = 0;
@@ -120,7 +120,7 @@ int input_axis(const Window& w) {
   return w.kind == WindowKind::transposed ? 1 : 2;
 }
 
-// The means of one class's inputs, along that axis.
+// The means of one class's inputs, with the input channels along input_axis().
 std::string means_of(Editor& edit, const Window& w, const Class& places) {
   std::vector<int64_t> low, high;
   for (const Range& range : places) low.push_back(range.low), high.push_back(range.high);

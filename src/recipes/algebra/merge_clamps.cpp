@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // clamp(clamp(x, a, b), c, d) is one clamp; a ReLU is a clamp at 0.
 //
-// Numerical condition: a clamp is exact and keeps undefined elements. The limits are in order.
+// Numerical condition: a clamp is exact and keeps undefined elements. The lower limit of each clamp
+// does not exceed its upper limit.
 #include <fmt/format.h>
 
 #include <algorithm>

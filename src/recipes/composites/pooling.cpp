@@ -133,7 +133,9 @@ struct Sliding {
   int64_t size = 1, before = 0, behind = 0, divisor = 1;
 };
 
-// The input of a constant_pad_nd that adds zeros along one axis; adds their numbers to `sliding`.
+// If a constant_pad_nd only adds zeros along the axis of the windows, replaces `sliding.input` by
+// the input of the constant_pad_nd and sets the numbers of zeros. Returns false if the average
+// pooling pads, too.
 bool take_zeros(const Expansion& e, Sliding& sliding) {
   const Node* pad = e.graph.producer(sliding.input);
   if (!pad || pad->op != "aten.constant_pad_nd.default") return true;
@@ -179,7 +181,8 @@ std::optional<Sliding> sliding_of(const Expansion& e, size_t rank) {
   return sliding;
 }
 
-// The value before views that add axes of size 1, with the axis there.
+// Replaces `sliding.input` by the value before views that add axes of size 1, and `sliding.axis` by
+// the axis of that value.
 void skip_added_axes(const Expansion& e, Sliding& sliding) {
   while (const Node* view = e.graph.producer(sliding.input)) {
     const std::string base = base_name(view->op);

@@ -25,7 +25,9 @@ constexpr int64_t kFewQueries = 64;
 constexpr int64_t kKeysOfTile = 128;  // if there are enough keys
 constexpr int64_t kMostSplit = 64;
 constexpr int64_t kPartsInARun = 8, kKeysOfPart = 1024;
-constexpr int64_t kSmallResults = 50;  // least ratio of keys' and values' elements to the results'
+// Least number of elements of a part's keys and values, divided by four times the number of
+// elements of the results.
+constexpr int64_t kSmallResults = 50;
 
 // Whether heads that share keys become the rows of one tile, because each has a single row.
 bool stacks_heads(const Attention& a) {
@@ -190,7 +192,8 @@ class AttentionPlan : AttentionParts {
     s[label_("lines")] =
         fmt::format("{}*{}*{}", label_("rows"), label_("heads"), label_("batches"));
     s[label_("elements")] = label_("lines") + "*" + label_("value_dim");
-    // cached: heads whose keys and values fit the L2 together. section: about as many heads.
+    // cached: the number of heads whose keys and values fit in L2 together. section: the number of
+    // heads in each of several equal groups of at most `cached` heads.
     s[label_("cached")] = fmt::format("max(1,{}/max(1,2*{}*({}+{}))*{})", kCached, label_("keys"),
                                       label_("head_dim"), label_("value_dim"), label_("shared_by"));
     const std::string all_heads = fmt::format("max(1,{}*{})", label_("heads"), label_("batches"));
@@ -218,7 +221,8 @@ class AttentionPlan : AttentionParts {
                                      label_("batches"), int_param(params_, "split"));
   }
 
-  // 1 if TMA can read q, k and v: neighbours along the depth, other strides whole chunks.
+  // 1 if TMA can read q, k and v: elements along the depth are neighbours, and all other strides
+  // are multiples of 16 bytes.
   std::string tma_rule() const {
     std::string rest;
     for (const Attended* of : {&a_.q, &a_.k, &a_.v}) {

@@ -148,7 +148,6 @@ TEST(Composites, ScattersAddAtomically) {
               Not(HasSubstr("cutegen::add_at(")));
 }
 
-// The number of merges follows from the row's length, and decides which scratch is the result.
 // The scratch of zeros_like(x) has the sizes of x, not its official sizes.
 TEST(Composites, AScatterIntoZerosHasTheSizesOfItsModel) {
   const Json plan = to_json(composite_program("scatter_rows").plan);
@@ -160,6 +159,7 @@ TEST(Composites, AScatterIntoZerosHasTheSizesOfItsModel) {
   EXPECT_THAT(sorted.at("symbols").dump(), Not(HasSubstr("32")));
 }
 
+// The number of merges follows from the row's length, and decides which scratch is the result.
 TEST(Composites, LongRowsAreMerged) {
   const Json plan = to_json(composite_program("sort_long").plan);
   EXPECT_EQ(plan.at("scratch").size(), 4U);  // values, positions, and both lists of keys

@@ -147,7 +147,8 @@ struct Kernel {
       std::vector<Access*> lists;
       for (Access& other : list)
         if (turns_together(*first.operand, *other.operand)) lists.push_back(&other);
-      // With the first and the last list, the axis consists of whole turns at every size.
+      // If the kernel accesses the first and the last list, the axis consists of whole turns at
+      // every size.
       const bool last = std::any_of(lists.begin(), lists.end(), [&](const Access* other) {
         return other->operand->starts.back().at == step - 1;
       });
@@ -249,8 +250,8 @@ const char* kept_type(const Kernel& k, int inst) {
   return i.boolean ? "bool" : value_type(i);
 }
 
-// The inputs that the function for one element reads or, with `once`, the function for a vector's
-// shared values.
+// Returns the inputs that the function for one element reads. With `once`, returns the inputs that
+// the function for a vector's shared values reads.
 std::vector<const Access*> inputs_of(const Kernel& k, bool once) {
   std::set<int> read;
   const std::set<int> shared(k.once.begin(), k.once.end());
@@ -297,7 +298,7 @@ std::string shared_function(const Kernel& k) {
       join(params, ", "), body);
 }
 
-// Declares the shared values of a vector and calls that function. `at` gives the text of an input.
+// Declares the shared values of a vector and calls their function. `at` gives the text of an input.
 std::string shared_call(const Kernel& k, const std::function<std::string(const Access&)>& at) {
   if (k.shared_values.empty()) return "";
   std::string text;
@@ -343,7 +344,8 @@ std::string compute_function(Kernel& k) {
                      one ? outputs[0]->type : "void", join(params, ", "), body);
 }
 
-// Writes the call of that function. `at` gives the argument for an input or (true) an output.
+// Writes the call of the function for one element. `at` gives the argument for an input or, with
+// the second argument `true`, for an output.
 std::string call(const Kernel& k, const std::function<std::string(const Access&, bool)>& at) {
   std::vector<std::string> values;
   values.reserve(k.inputs.size() + k.outputs.size() + k.fused.sizes.size());

@@ -59,9 +59,9 @@ bool same_element(const Operand& a, const Operand& b) {
   return a.axes == b.axes && a.shape == b.shape && !a.sliced() && !b.sliced() && a.parts.empty();
 }
 
-// Whether the stage may write the tensor although it reads it. Several threads may read an element
-// that belongs to a whole row or nest, and in a nest over columns, threads beyond the last column
-// read the first one.
+// Returns whether the stage may write a tensor that it also reads: each element must be read only
+// by the thread that writes it. Several threads read an element that belongs to a whole row or
+// nest. In a nest over columns, threads beyond the last column read the first column.
 bool reads_before_writing(const Stage& stage, const Operand& written) {
   const auto* fused = std::get_if<Fused>(&stage);
   if (!fused || fused->window || fused->special() || fused->scans()) return false;

@@ -277,7 +277,7 @@ std::vector<RecipeParameter> order_parameters(const Fused& fused) {
 bool order_legal(const Fused& fused, const Json& params) {
   const int64_t threads = int_param(params, "threads"), width = int_param(params, "width");
   const Choice& choice = *fused.choice;
-  if (choice.selects() && choice.count > kMostSelected)  // one by one would take too long
+  if (choice.selects() && choice.count > kMostSelected)  // selecting one by one takes too long
     return width == threads && threads >= choice.count;
   return width == threads || (width == 32 && choice.selects());
 }

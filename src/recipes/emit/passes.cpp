@@ -225,7 +225,8 @@ std::vector<Parts> Passes::parts() const {
   return list;
 }
 
-// The pass of a joint's first reduction also yields its second, and so the values that follow it.
+// The pass of a joint's first reduction also computes its second reduction, so values that depend
+// on the second have the depth of that pass.
 int Passes::depth_of(int inst) const {
   if (joint_ && inst == joint_->second) return at(joint_->first).depth;
   if (at(inst).kind == InstKind::reduction) {
@@ -289,8 +290,9 @@ std::string Passes::combine_columns(int inst) const {
   return text;
 }
 
-// Writes the loop over this thread's steps along the reduced axis. `late` loads what registers do
-// not keep. `after` follows each step that registers keep. Pass 0 stores the results.
+// Writes the loop over this thread's steps along the reduced axis. `late` is the text that loads
+// operands that the kernel does not keep in registers. `after` follows each step of a kernel that
+// keeps elements in registers. Pass 0 means the last pass, which stores the results.
 std::string Passes::loop(const std::string& body, const std::string& late, int pass,
                          const std::string& after) const {
   const bool first = pass == 1;

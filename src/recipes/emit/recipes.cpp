@@ -396,7 +396,8 @@ Result<Stages> stages_with(const Task& task, const StageOptions& options) {
   with_joins.join = true;
   auto stages = make_stages(task, with_joins);
   if (!stages) stages = make_stages(task, options);
-  // What surrounds the attention may not fit into stages: products and a softmax may.
+  // The graph around an attention may not fit into stages. Without attention stages, products and a
+  // softmax may fit.
   if (!stages && hopper) stages = make_stages(task, {.products = options.products});
   const auto joins = [](const Stage& stage) {
     const auto* product = std::get_if<Contraction>(&stage);

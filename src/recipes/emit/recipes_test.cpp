@@ -83,7 +83,6 @@ TEST(Recipes, ReadsElementsAtComputedPlaces) {
   EXPECT_THAT(source_of("triangle"), HasSubstr("tril_keep"));
 }
 
-// tanh(softplus(x)) becomes one function; a softplus with another beta stays.
 // The weights of a row are computed once for each vector, and one kernel writes both outputs.
 TEST(Recipes, ComputesWhatAVectorSharesOnce) {
   const Task task = golden_task("merge_states");
@@ -165,6 +164,7 @@ TEST(Recipes, OneRowTimesATransposedMatrixReadsTheMatrixAlongItsRows) {
   EXPECT_EQ(match.safe.at("vector"), 4);
 }
 
+// tanh(softplus(x)) becomes one function; a softplus with another beta stays.
 TEST(Recipes, KnowsMishWrittenOut) {
   Task task = golden_task("mish_by_hand");
   RecipeMatch match = match_recipe(task);

@@ -15,7 +15,8 @@
 namespace cutegen::recipes {
 namespace {
 
-constexpr int64_t kShared = 220, kLittleShared = 96;  // KiB of a CTA, on Hopper and elsewhere
+// KiB of shared memory of a CTA, on Hopper and on other GPUs.
+constexpr int64_t kShared = 220, kLittleShared = 96;
 
 struct Layer {
   int64_t states = 0, batch = 0, gates = 0, sides = 1, bytes = 0;  // bytes of a weight
@@ -98,7 +99,7 @@ Json json_of(const Split& split) {
 }
 
 struct CellText {
-  const char *title, *type;  // of the device header
+  const char *title, *type;  // type: name of the cell's type in the device header
 };
 
 CellText text_of(CellKind kind) {
@@ -137,7 +138,7 @@ void add_sizes(const Fused& fused, const Split& split, const Label& label, Progr
 struct Signature {
   std::vector<std::string> declarations;
   Json args = Json::array();
-  std::string locals;  // pointers that the layer lacks, or that a side chooses
+  std::string locals;  // pointers that are null in this layer, or that depend on the direction
   bool cells = false;  // has float32 cells of its own
 };
 

@@ -29,7 +29,7 @@ class Planner {
                            : label_((kernel_.row() ? "r" : "k") + std::to_string(inner.size() - 1));
     int64_t vector = get("vector");
     std::string width = width_text(fused_, last, vector);
-    // A vector lies in at most two runs.
+    // Runs must not be shorter than a vector, so that a vector lies in at most two runs.
     const std::string run = label_("r" + std::to_string(kernel_.nest().reduced.size() - 1));
     if (kernel_.has_runs() && vector > 1)
       width = fmt::format("{} >= {} ? ({}) : 1", run, vector, width);
@@ -116,7 +116,7 @@ class Planner {
     }
     part_.symbols[shared] = fmt::format("{}*{}*{}*{}", slots, get("width"), vector,
                                         element_bytes(fused_, kernel_.nest()));
-    part_.requirements.push_back(shared + " <= 225280");  // what a CTA of sm_90 has for them
+    part_.requirements.push_back(shared + " <= 225280");  // bytes that a CTA of sm_90 has for rows
   }
 
   void scratch() {

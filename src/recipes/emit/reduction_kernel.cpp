@@ -12,7 +12,7 @@ namespace cutegen::recipes {
 namespace {
 
 constexpr int64_t kNarrow = 2'000'000'000;  // elements of a row, or rows, that 32 bits count
-constexpr int64_t kMostGroups = 12, kMostPlaces = 16;  // of copies; 16 are in flight at most
+constexpr int64_t kMostGroups = 12, kMostPlaces = 16;  // groups of copies; at most 16 in flight
 constexpr int64_t kMostShared = int64_t{220} << 10;    // bytes of a CTA of sm_90
 
 // Operands whose elements stay between passes, in places that hold a float each.
@@ -90,7 +90,7 @@ std::string copy_row(const std::string& fetches) {
          "}\n";
 }
 
-// Declares the same for a row that the CTAs of a grid share.
+// Declares which steps a thread takes of a row that several CTAs of the grid share.
 std::string split_range(bool row) {
   return fmt::format(
       "  // The CTAs of a row interleave their steps.\n"
@@ -99,7 +99,7 @@ std::string split_range(bool row) {
       row ? "kWidth" : "kRows", row ? "lane" : "team");
 }
 
-// Declares the same for columns that the CTAs of a cluster share.
+// Declares which steps a thread takes of columns that the CTAs of a cluster share.
 std::string cluster_range(int words) {
   return fmt::format(
       "  __shared__ float in_cluster[{} * kColumns * kVector];\n"

@@ -23,15 +23,15 @@ constexpr std::array<int64_t, 2> kShares{16, 32};
 constexpr std::array<int64_t, 2> kSharesOfHalves{32, 16};
 constexpr int64_t kMostBytes = 64;       // of a thread's elements, if more than kShares.front()
 constexpr int64_t kMostWidth = 512;      // threads that keep a row in registers
-constexpr int64_t kMostThreads = 1024;   // the same if other timed shapes have longer rows
+constexpr int64_t kMostThreads = 1024;   // such threads if other timed shapes have longer rows
 constexpr int64_t kThreadsOfRows = 128;  // least threads of a CTA that keeps rows in registers
 // Loads of a thread that hide the latency of DRAM. On an H200, means over two tensors of 4 GB each
 // take 1.86 ms with two steps of both in flight, 1.91 ms with four, 2.15 ms with one.
 constexpr int64_t kInFlight = 4;
 constexpr int64_t kMaxCached = 64;       // elements a thread may keep in registers
-constexpr int64_t kRegisters = 65536;    // of an SM, and so of a CTA
+constexpr int64_t kRegisters = 65536;    // of an SM, and therefore at most of a CTA
 constexpr int64_t kOtherRegisters = 24;  // of a thread, besides cached elements
-constexpr int64_t kOfColumn = 4;         // and for each of its columns
+constexpr int64_t kOfColumn = 4;         // further registers for each column of a thread
 constexpr int64_t kLongRow = 16384;      // elements; a longer row is worth a CTA of 1024 threads
 constexpr int64_t kWanted = 1056;        // CTAs that fill a GPU: 8 for each of 132 SMs
 constexpr int64_t kLeastPart = 4096;     // elements of a row that are worth a CTA
@@ -42,7 +42,7 @@ constexpr int64_t kLeastRows = 256;      // rows of columns that are worth a CTA
 // Rows of a column that one team takes. On an H200, argmax over 21 rows of 2 million columns takes
 // 65 us with one team and 90 us with 8.
 constexpr int64_t kFewRows = 32;
-constexpr int64_t kTeam = 128;                  // its threads
+constexpr int64_t kTeam = 128;                  // threads of such a team
 constexpr int64_t kTurns = 4, kManyTurns = 16;  // rows that a cluster takes one after another
 constexpr int64_t kWorthSplitting = 32768;      // elements of a row, if rows are few
 constexpr int64_t kLeastResident = 8192;        // elements of a row; registers keep a shorter one
@@ -51,9 +51,9 @@ constexpr int64_t kMostCluster = 16;  // CTAs; more than 8 need an opt-in, which
 // of 16.
 constexpr int64_t kGoodCluster = 8;
 constexpr int64_t kLittleShared = int64_t{8} << 10;  // bytes of a row that are worth a CTA
-// Fits twice into an SM of sm_90, with one more vector for each thread.
+// Bytes of a row that fit twice into an SM of sm_90, with one more vector for each thread.
 constexpr int64_t kHalfShared = int64_t{104} << 10;
-constexpr int64_t kMostOfOthers = int64_t{96} << 10;  // of a CTA of other GPUs
+constexpr int64_t kMostOfOthers = int64_t{96} << 10;  // bytes of shared memory on other GPUs
 constexpr int64_t kMostSharedReduction = int64_t{220}
                                          << 10;  // of a CTA of sm_90, without its other variables
 constexpr int64_t kMostOfColumn = 64;            // elements of a column that a thread should keep
@@ -149,8 +149,8 @@ std::vector<int64_t> clusters_worth_trying(const Fused& fused, bool hopper) {
   return list;
 }
 
-// Threads that share a short row. If rows are many, each thread takes several vectors, so that few
-// instructions of a warp do not belong to an element.
+// Threads that share a short row. If rows are many, each thread takes several vectors, so that most
+// instructions of a warp process elements.
 int64_t short_width(const Nest& nest, int64_t vector) {
   int64_t width = 32;
   auto halved = [&](int64_t half) {
@@ -443,9 +443,9 @@ Json safe_parameters(const Fused& fused, bool hopper) {
   params["threads"] = 256;
   if (!nest.reduced_inside && params["vector"] == 1) {
     // With fewer columns, a CTA has more rows in flight, and CTAs that run together read longer
-    // runs of memory. On an H100, CTAs of 256 columns side by side summed the same columns in 4.3
-    // ms.
-    // 64 columns and 1024 threads take 3.06 ms there, 32 columns and 512 threads 3.3 to 3.7 ms.
+    // runs of memory. On an H100, CTAs of 256 columns side by side summed the same columns in
+    // 4.3 ms. CTAs of 64 columns and 1024 threads take 3.06 ms, and CTAs of 32 columns and 512
+    // threads 3.3 to 3.7 ms.
     params["columns"] = 64;
     if (nest.length() >= kLongColumn) params["threads"] = 1024;
   }
@@ -478,7 +478,7 @@ Json safe_parameters(const Fused& fused, bool hopper) {
       }
   // On an H200, rows of 65535 take 7.9 ms with 1024 threads each and 14 ms with 32: fewer rows are
   // in flight, and more of them are still in L2 for the second pass.
-  // No later pass reads a row from L2, so more rows may be in flight.
+  // With a single pass, no later pass reads a row from L2, so more rows may be in flight.
   const bool once = !several_passes(fused) && nest.rows() >= kFewCtas;
   bool long_row = nest.length() > kLongRow && nest.length() <= 65536 && !once;
   // Registers cannot keep such a row, so computing both moments in one pass saves one of three
@@ -487,7 +487,8 @@ Json safe_parameters(const Fused& fused, bool hopper) {
   if (joint && joint->moments && nest.length() > kLongRow) params["online"] = 1;
   if (nest.reduced_inside && long_row && params["parts"] == 1)
     params["width"] = params["threads"] = 1024;
-  // Fewer CTAs than SMs leave bandwidth unused. So few rows stay in L2 between the passes anyway.
+  // Fewer CTAs than SMs leave bandwidth unused. If there are so few rows, they stay in L2 between
+  // the passes without clusters.
   const auto clusters = clusters_worth_trying(fused, hopper);
   const auto enough = std::find_if(clusters.begin(), clusters.end(),
                                    [&](int64_t ctas) { return nest.rows() * ctas >= kFewCtas; });
@@ -518,7 +519,7 @@ bool reduction_legal(const Fused& fused, const Json& params, bool hopper) {
       (get("cached") != 2 || !has_element_output(fused) || !ring_of(fused, nest, params)))
     return false;
   if (get("cached") == 0) return true;
-  if (get("parts") > 1) return false;  // the next kernel could not read what this one cached
+  if (get("parts") > 1) return false;  // a kernel cannot read registers or shared memory of another
   if (get("cached") == 2) {
     int64_t bytes = resident_bytes(fused, nest, params);
     if (!fused.lengths.empty() && fused.lengths.back() > nest.length())

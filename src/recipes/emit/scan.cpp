@@ -97,7 +97,8 @@ int64_t ctas(const Nest& nest, const Json& params) {
   return ceil_div(nest.rows(), int_param(params, "columns") * int_param(params, "vector"));
 }
 
-// Numbers of CTAs for a row, best first, then 1. Empty if rows fill the GPU, or are too short.
+// Numbers of CTAs for a row, best first, then 1. Empty if one CTA per row fills the GPU, or if rows
+// are too short.
 std::vector<int64_t> parts_worth_trying(const Fused& fused, const Nest& nest, const Json& params) {
   // The totals of parts are floats in scratch.
   if (std::any_of(fused.insts.begin(), fused.insts.end(),
@@ -115,7 +116,8 @@ std::vector<int64_t> parts_worth_trying(const Fused& fused, const Nest& nest, co
   return list;
 }
 
-// Threads that share a row: a group of lanes that holds it in one tile, a warp, or the CTA.
+// Threads that share a row: the smallest group of lanes whose tile holds the row, a warp, or the
+// CTA.
 int64_t width_of(const Nest& nest, int64_t elements_of_thread) {
   int64_t width = 32;
   while (width > 1 && nest.length() <= width / 2 * elements_of_thread) width /= 2;
@@ -168,7 +170,7 @@ std::vector<RecipeParameter> scan_parameters(const Fused& fused) {
 
 bool scan_legal(const Fused& fused, const Json& params) {
   const int64_t threads = int_param(params, "threads"), items = int_param(params, "items");
-  if (int_param(params, "vector") * items > 32) return false;  // registers
+  if (int_param(params, "vector") * items > 32) return false;  // too many registers
   if (!make_nest(fused).reduced_inside)
     return int_param(params, "columns") <= threads &&
            threads * int_param(params, "vector") <= 4096;  // shared memory

@@ -54,7 +54,7 @@ std::string row_value(const Inst& inst, const std::string& id, const std::string
   return fmt::format("const {0} {1} = cutegen::convert<{0}>({2}(0, 0));\n", type, id, tensor);
 }
 
-// Scans a tile. room: the shared memory in which threads exchange totals.
+// Writes the scan of a tile. `room` names the shared memory in which threads exchange totals.
 std::string scan_tile(const Scanned& scan, bool row, const std::string& room) {
   return fmt::format("cutegen::scan_{}<{}, {}, {}>({}, {}, {});\n", row ? "row" : "column",
                      scan.operation, row ? "kWidth" : "kRows, kColumns", scan.scan.exclusive,
@@ -211,7 +211,8 @@ std::string ScanBody::write() const {
          stores;
 }
 
-// The loop over the tiles. Without `last`, it computes only the total of the part.
+// Writes the loop over the tiles. If `last` is false, the loop computes only the total of the CTA's
+// part.
 std::string ScanBody::text(bool last) const {
   const std::string number = row() ? "start + i * kWidth + lane" : "start + team * kItems + i";
   const std::string step = row() ? "kWidth * kItems" : "kRows * kItems";

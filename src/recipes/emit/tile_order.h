@@ -4,12 +4,11 @@
 //
 // Contract: turned_loop() returns the loop along which the operand is contiguous (the turned loop),
 // or -1 if neighbouring vectors along the innermost loop are good enough. A tile has kTileVectors
-// vectors (or register blocks). It covers `inner` of them along the innermost loop, and as many
-// along the turned loop as the remaining ones fill. A CTA then uses most bytes of each sector that
-// it reads or writes. inner_vectors() returns the number for 32 elements along the innermost loop.
-// tile_order_text() declares place(), inside() and `vectors` in the kernel. tile_extents() returns
-// the numbers of tiles along the loops as plan expressions, outermost loop first; `sizes` counts
-// vectors.
+// vectors (or register blocks): `inner` of them along the innermost loop, for each of several
+// iterations of the turned loop. A CTA then uses most bytes of each sector that it reads or writes.
+// inner_vectors() returns `inner` for 32 elements. tile_order_text() declares place(), inside() and
+// `vectors` in the kernel. tile_extents() returns the numbers of tiles along the loops as plan
+// expressions, outermost loop first; `sizes` counts vectors.
 //
 // Example: out[b, i, j] = x[b, j, i] -> the loop of i is turned
 #pragma once

@@ -28,7 +28,8 @@ bool is_whole(const Operand& operand, const std::vector<Axis>& axes) {
   return true;
 }
 
-// Adds what the operand's slice requires of sizes to the plan's requirements.
+// Adds the conditions on sizes under which the operand's slice is correct to the plan's
+// requirements.
 void demand_starts(Fused& fused, const Operand& operand) {
   for (size_t i = 0; i < operand.starts.size(); ++i)
     if (operand.starts[i].multiple > 0)

@@ -57,7 +57,8 @@ class Cutter {
     return false;
   }
 
-  // Returns the value that reshapes turn into `value`: its own stage knows the sizes of its axes.
+  // Returns the value that reshapes turn into `value`. A stage that computes the returned value
+  // knows the sizes of its axes.
   std::string before_reshapes(std::string value) const {
     for (const Node* node = producer(value); node && reshapes(*node); node = producer(value)) {
       const auto inputs = inputs_of(*node);

@@ -40,8 +40,8 @@ void from_axes(Fused& fused, const Operand& operand) {
   }
 }
 
-// The length of a slice that no tensor shows: an equal part of the tensor's axis, what the slice's
-// bounds show, all that is left of the axis, or a number.
+// Sets the length of a slice if no tensor has this length along an axis: an equal part of the
+// sliced axis, the length that the slice's bounds give, the rest of the axis, or a number.
 void from_slice(Fused& fused, const Operand& operand) {
   for (size_t i = 0; i < operand.axes.size(); ++i) {
     if (operand.axes[i] < 0) continue;
@@ -63,7 +63,7 @@ void from_slice(Fused& fused, const Operand& operand) {
     } else if (start.at + axis.size == size) {
       if (!start.to_end) demand_size(fused, operand, i);
       axis.extent = fmt::format("(({})-{})", whole, start.at);
-    } else {  // PyTorch shortens the slice if the axis is shorter
+    } else {  // the plan requires a long enough axis: PyTorch shortens the slice of a shorter one
       axis.extent = std::to_string(axis.size);
       const int64_t end = start.at + (axis.size - 1) * start.step + 1;
       if (start.index < 0) demand(fused, fmt::format("{} >= {}", whole, end));
@@ -71,8 +71,8 @@ void from_slice(Fused& fused, const Operand& operand) {
   }
 }
 
-// Multiplies the extents of the merged axes that make up each axis of the group, or returns nothing
-// if they do not line up.
+// For each axis of the group, multiplies the extents of the merged axes that make up the axis.
+// Returns an empty list if the merged axes do not line up with the axes of the group.
 std::vector<std::string> extents_of_parts(const Operand& operand, const AxisGroup& group,
                                           const std::vector<Axis>& parts) {
   std::vector<std::string> extents;
@@ -131,9 +131,9 @@ void from_reshape(Fused& fused, const Operand& operand) {
   }
 }
 
-// In a group of axes whose sizes nothing shows (the windows of an image, the heads of attention),
-// all but the first keep their official sizes. They may follow the task's sizes, so the plan
-// requires the official size of the group.
+// In a group of axes, no tensor or reshape may determine the sizes (the windows of an image, the
+// heads of attention). All axes but the first then keep their official sizes. Because these sizes
+// may depend on the task's sizes, the plan requires the official size of the group.
 void from_numbers(Fused& fused, const Operand& operand) {
   for (const AxisGroup& group : group_axes(operand.original, operand.shape).value_or(NoGroups{})) {
     size_t unknown = 0;
@@ -191,8 +191,8 @@ void merge(Fused& fused, const std::vector<Operand*>& operands, int first, int l
         operand->shape[*place + size_t(axis - first)] = axis == first ? size : 1;
 }
 
-// Merges neighbouring reduced axes without extents if all operands see them as one: then only the
-// product of their sizes matters, which an operand shows.
+// Merges neighbouring reduced axes without extents if all operands see them as one axis: then only
+// the product of their sizes matters, and an operand gives this product.
 void merge_hidden(Fused& fused) {
   std::vector<Operand*> operands;
   operands.reserve(fused.inputs.size() + fused.outputs.size());
@@ -234,7 +234,8 @@ std::string parts_of_group(const Fused& fused, const Operand& operand, const Axi
                        : fmt::format("{} == {}{}", total_of(fused, operand, group), parts, rest);
 }
 
-// Positions of a fixed number may run along an axis whose size follows the task's tensors.
+// Positions whose number the module fixes may run along an axis whose size depends on the task's
+// tensors. The plan then requires that the axis has the fixed size.
 void demand_fixed_counts(Fused& fused) {
   for (const Operand& operand : fused.inputs) {
     for (int i : operand.axes) {
@@ -273,7 +274,7 @@ Result<void> find_extents(Fused& fused) {
     if (operand.sliced() && !operand.reshaped && fused.names.count(operand.tensor))
       from_slice(fused, operand);
   for (const FusedOutput& output : fused.outputs)
-    if (output.operand.sliced())  // a part of a joined tensor that no input shows: a constant
+    if (output.operand.sliced())  // a part of a joined tensor: its length may be a constant
       for (Axis& axis : fused.axes)
         if (axis.extent.empty())
           axis.extent = axis.shown.empty() ? std::to_string(axis.size) : axis.shown;

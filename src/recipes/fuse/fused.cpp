@@ -88,9 +88,9 @@ Result<void> check_operators(const Graph& graph, const std::vector<const Node*>&
   return {};
 }
 
-// Finds the axes of the loop nest: of the reductions' common input, or of the outputs. `cut` gets
-// the value to keep if reductions differ or if outputs lie along other axes. Without reductions,
-// the axes of the value `seen` may replace the outputs' own.
+// Finds the axes of the loop nest: the axes of the reductions' common input, or of the outputs. If
+// reductions differ or if outputs lie along other axes, sets `cut` to the value to keep. Without
+// reductions, the axes of the value `seen` (if not empty) replace the axes of the outputs.
 Result<std::vector<Axis>> find_axes(const Region& region, const std::vector<const Node*>& nodes,
                                     const std::string& seen, std::string& cut) {
   const Graph& graph = region.source.graph;
@@ -144,8 +144,8 @@ struct Place {
   std::optional<Shape> reshaped;
 };
 
-// Maps the axes of `shape` to `ids`, whose sizes are `sizes`; nothing if they differ. Ignores axes
-// of size 1.
+// Maps the axes of `shape` to the axes `ids`, which have the sizes `sizes`. Ignores axes of size 1.
+// Returns nullopt if the other sizes differ.
 std::optional<std::vector<int>> up_to_ones(const Shape& shape, const Shape& sizes,
                                            const std::vector<int>& ids) {
   if (without_ones(shape) != without_ones(sizes)) return std::nullopt;
@@ -159,8 +159,9 @@ std::optional<std::vector<int>> up_to_ones(const Shape& shape, const Shape& size
   return map;
 }
 
-// Finds an output's axes in the nest by its shape, which has all axes, or reduced axes as 1, or no
-// reduced axes. It may differ by axes of size 1, or be a reshape.
+// Finds an output's axes in the nest by its shape. The output has all axes, all axes with size 1 in
+// place of reduced ones, or only the axes that are not reduced. Its shape may have other axes of
+// size 1, or be a reshape.
 Result<Place> place_output(const Shape& shape, const std::vector<Axis>& axes) {
   Shape all, kept, keepdim;
   std::vector<int> all_axes, kept_axes, keepdim_axes;
@@ -262,7 +263,7 @@ Result<void> find_kept_extents(const Region& region, Fused& fused) {
     CG_TRY(output.operand.extents, extents_of(fused, output));
     const auto& part = region.outputs[i].part;
     if (!part || part->whole.empty()) continue;
-    // The parts begin at constant places, so their lengths must be constant, too.
+    // The parts begin at constant positions, so their lengths must be constant, too.
     std::string& extent = output.operand.extents[part->axis];
     demand(fused, fmt::format("{} == {}", extent, part->length));
     extent = part->whole;
@@ -270,7 +271,7 @@ Result<void> find_kept_extents(const Region& region, Fused& fused) {
   return {};
 }
 
-// fuse() along the axes of the value `seen`, if given, instead of the outputs' own.
+// Fuses the region along the axes of the value `seen` or, if `seen` is empty, of the outputs.
 Attempt fuse_along(const Region& region, const std::string& seen) {
   const Graph& graph = region.source.graph;
   std::string cut;
@@ -360,7 +361,8 @@ Attempt fuse_along(const Region& region, const std::string& seen) {
 Attempt fuse(const Region& region) {
   Attempt attempt = fuse_along(region, "");
   if (attempt.fused) return attempt;
-  // A broadcast or transposed value that is reshaped: the outputs follow its axes, too.
+  // If the graph reshapes a broadcast or transposed value, a nest over the axes of this value may
+  // compute the outputs.
   if (is_reshaped(region, attempt.cut)) {
     Attempt before = fuse_along(region, attempt.cut);
     if (before.fused && !before.fused->reduces() && !before.fused->scans()) return before;
@@ -375,7 +377,8 @@ std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string
     std::string name = work.back();
     work.pop_back();
     const Node* node = kept.count(name) ? nullptr : graph.producer(name);
-    if (!node || !seen.insert(node).second || is_like(*node)) continue;  // has no values of x
+    // A fill such as zeros_like(x) takes only the sizes of x.
+    if (!node || !seen.insert(node).second || is_like(*node)) continue;
     for (const std::string& input : inputs_of(*node)) work.push_back(input);
   }
   std::vector<const Node*> nodes;

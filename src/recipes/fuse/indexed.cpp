@@ -7,7 +7,7 @@
 namespace cutegen::recipes {
 namespace {
 
-// The operand that holds the indices at this view; they are a tensor of the task or in scratch.
+// Adds the operand of the index tensor, which must be a tensor of the task or a value in scratch.
 Result<int> index_operand(Builder& builder, const Node& node, const std::string& name,
                           const View& view) {
   NestWriter& nest = builder.nest();

@@ -13,8 +13,8 @@ namespace {
 constexpr size_t kMostChosen =
     8;  // operands of a join from which a kernel chooses for each element
 
-// Chooses the operand of a joined tensor for each element by its position. Each operand is read at
-// the nearest of its elements.
+// Chooses the operand of a joined tensor for each element by its position. The kernel reads every
+// operand, at its nearest element if the position is outside the operand.
 Result<int> build_choice(Builder& builder, const Node& node, const View& view, size_t axis) {
   NestWriter& nest = builder.nest();
   const Json list = argument(node, 0, "tensors");

@@ -87,7 +87,7 @@ int NestWriter::position() {
   return built_["position"] = add(std::move(inst));
 }
 
-// An operand without a tensor, whose elements are 0, 1, 2, ... along an axis of the nest.
+// Adds an operand without a tensor, whose elements are 0, 1, 2, ... along an axis of the nest.
 int NestWriter::places(int axis, const std::string& extent) {
   const std::string key = fmt::format("{} {}", kPlaces, axis);
   if (auto it = built_.find(key); it != built_.end()) return it->second;

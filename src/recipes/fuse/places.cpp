@@ -58,7 +58,7 @@ Result<int> build_counting(Builder& builder, const Node& node, const View& view)
 namespace {
 
 // Sets the sizes of the nest's axes into which a view splits an axis of the size `whole`. If
-// several of them are not known, all but the first keep their official sizes.
+// several of these sizes are not known, all but the first unknown one are the official sizes.
 void set_split_sizes(Fused& fused, const View& view, const AxisGroup& group, int64_t size,
                      const std::string& whole) {
   Axis* missing = nullptr;
@@ -131,8 +131,9 @@ bool may_shift(NestWriter& nest, const View& view, size_t dim) {
          std::string(start.rule()) == "false";
 }
 
-// Whether a filling shift reads elements of the same line, so that an element which the fill
-// replaces may come from any place of the line. Only loops of pointwise work read so.
+// Whether the operand of a filling shift keeps its axis (Start::moves). Where the fill replaces an
+// element, the kernel then reads the element at the result's own position. Only loops of pointwise
+// work can do this.
 bool moves_inside(NestWriter& nest, const Node& node, size_t dim) {
   const Value& result = node.outputs.front();
   const std::string from = reference(argument(node, 0, "")).value_or("");

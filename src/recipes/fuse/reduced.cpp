@@ -55,8 +55,9 @@ View rows_view(Builder& builder) {
   return rows;
 }
 
-// The element of the row at the place that an index tensor holds, read once more; zero for a place
-// outside the row. -1 if the kernel cannot read it there.
+// Returns an instruction that reads one more element of the row, at the position that an index
+// tensor gives. For a position outside the row, its value is 0. Returns -1 if the kernel cannot
+// read the element there.
 int read_picked(Builder& builder, const Reduction& r, int index) {
   NestWriter& nest = builder.nest();
   const Inst& leaf = nest.fused().insts[size_t(index)];
@@ -92,7 +93,8 @@ Result<int> count_row(Builder& builder, const Node& node, const Reduction& r, in
                    {nest.reduce("hits", ReduceKind::total, hit)}, true);
 }
 
-// One pass computes all scans, so an earlier stage keeps what a scan of a scan reads.
+// One pass computes all scans, so an earlier stage must store the operand of a scan that depends on
+// another scan.
 Result<int> add_scan(Builder& builder, const Node& node, const Reduction& r, int input) {
   NestWriter& nest = builder.nest();
   if (nest.fused().insts[size_t(input)].depth > 0) {

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kMostPieces = 8;  // a larger number is probably a size of the task
 
 // Whether a slice takes one part along some axes of `shape` and all elements along the others. The
-// number of parts is the module's, so the plan may demand it.
+// module fixes the number of parts, so the plan may require it.
 bool takes_parts(const Fused& fused, const View& view, const Shape& shape) {
   for (size_t i = 0; i < shape.size(); ++i) {
     const Start& start = view.starts[i];
@@ -140,7 +140,7 @@ Result<std::optional<int>> build_view(Builder& builder, const Node& node, const 
     return std::optional<int>(inst);
   }
   auto order = permutation(node, base, shape.size());
-  if (view.reshaped && moves_ones_only(order, shape)) {  // the order of the elements stays
+  if (view.reshaped && moves_ones_only(order, shape)) {  // keeps the order of the elements
     CG_TRY(int inst, builder.value(*from, view));
     return std::optional<int>(inst);
   }

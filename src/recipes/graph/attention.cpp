@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kAttention = "cutegen.attention";
 constexpr int64_t kMostWidth = 256;               // of a head
-constexpr int64_t kMostDiagonal = 1'000'000'000;  // the kernel adds rows to it in 32 bits
+constexpr int64_t kMostDiagonal = 1'000'000'000;  // row + diagonal must fit in 32 bits
 
 bool is_16_bits(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16;
@@ -29,7 +29,7 @@ bool is_cast(const Node& node) {
   return base_of(node) == "_to_copy" && is_floating(node.outputs.front().dtype);
 }
 
-// Where a walk towards the tensors has arrived.
+// A value that factor_of() reaches on its way from a product's factor to a tensor.
 struct Factor {
   std::string value;
   double scale = 1;

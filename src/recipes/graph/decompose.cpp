@@ -255,8 +255,9 @@ Result<bool> Rewriter::triangle(const Value& x, bool upper) {
   return true;
 }
 
-// Nearest elements at whole factors: each element repeats. The arguments from 2 on are the factors.
-// Without them, the output may be another multiple of the input at other shapes.
+// Interpolation by the nearest element with integer factors: each element repeats. The arguments
+// from 2 on are the factors. Without factors, the output may be another multiple of the input at
+// other shapes.
 Result<bool> Rewriter::upsample(const Value& x) {
   const Shape& to = node_.outputs[0].shape;
   if (to.size() != x.shape.size()) return false;
@@ -290,7 +291,7 @@ Result<bool> Rewriter::arange() {
   return arange_of_sizes(start, step);
 }
 
-// arange(1, n + 1), arange(n - 1, -1, -1): one end and a step of 1 or -1 are numbers.
+// arange(1, n + 1), arange(n - 1, -1, -1): one end is a number, and the step is 1 or -1.
 Result<bool> Rewriter::arange_of_sizes(const Json& start, const Json& step) {
   const Value& result = node_.outputs[0];
   const auto from = number(start), to = number(argument(node_, 1, "end"));
@@ -498,8 +499,8 @@ Result<bool> Rewriter::batch_norm() {
   return true;
 }
 
-// The new running mean and variance of a batch norm in train mode, if the graph reads them: the
-// outputs that the trace calls w0 and w1.
+// Writes the new running mean and variance of a batch norm in train mode, if the graph reads these
+// outputs.
 Result<bool> Rewriter::running_statistics(const Value& x, const std::vector<int>& axes) {
   const Value *mean = tensor(3, "running_mean"), *variance = tensor(4, "running_var");
   const auto momentum = number(argument(node_, 6, "momentum"));
@@ -517,7 +518,7 @@ Result<bool> Rewriter::running_statistics(const Value& x, const std::vector<int>
   return true;
 }
 
-// What `channels` repeats for each image; nothing if it does something else.
+// If `channels` repeats a tensor for each image, returns this tensor's name, otherwise nullopt.
 std::optional<std::string> Rewriter::repeated(const Json& channels, int64_t images) const {
   const auto name = reference(channels);
   const Node* repeat = name ? graph_.producer(*name) : nullptr;
@@ -527,8 +528,9 @@ std::optional<std::string> Rewriter::repeated(const Json& channels, int64_t imag
   return reference(argument(*repeat, 0, "self"));
 }
 
-// PyTorch records instance norm as a batch norm of one image with the channels of all images. With
-// weights, which all images share, images and channels stay axes of their own.
+// PyTorch records instance norm as a batch norm of one image with the channels of all images. If
+// the norm has weights, which all images share, instance_norm() keeps images and channels as
+// separate axes.
 bool Rewriter::instance_norm(const Value& x, double eps, const Json& weight, const Json& bias) {
   const Node* view = graph_.producer(x.name);
   const auto from = view && base_name(view->op) == "view" ? reference(view->args[0]) : std::nullopt;

@@ -31,7 +31,7 @@ bool changes_layout_only(const Node& node) {
   return keeps_elements(node) || (node.op.starts_with("aten.") && kNames.count(base_name(node.op)));
 }
 
-// Without a large or tiny scale, the product may leave the range of float32.
+// Without a very large or small scale, the product might leave the range of float32.
 bool is_moderate(double scale) {
   return std::abs(scale) >= 0x1p-16 && std::abs(scale) <= 0x1p16;
 }

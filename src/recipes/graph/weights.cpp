@@ -38,9 +38,9 @@ int64_t elements(Shape::const_iterator first, Shape::const_iterator last) {
   return n;
 }
 
-// How many neighbours along the axes [first, last) of `whole` share a value of `part`, which has
-// the same rank; 0: all of them. Nothing if the values vary along an inner axis but not along one
-// outside it.
+// Returns how many neighbours along the axes [first, last) of `whole` share a value of `part`, a
+// shape of the same rank; 0 means all of them. Returns nullopt if the values vary along an inner
+// axis, but not along an axis outside it.
 std::optional<int64_t> block_of(const Shape& whole, const Shape& part, size_t first, size_t last) {
   size_t at = first;
   while (at < last && part[at] == whole[at]) ++at;
@@ -66,7 +66,7 @@ class Matcher {
     if (is_aten(*node, {"mul"})) return scaled(*node);
     if (is_aten(*node, {"sub", "add"})) return shifted(*node);
     if (is_aten(*node, {"stack"})) return nibbles(*node);
-    // Numbers of 4 bits fit into every integer.
+    // Numbers of 4 bits fit into every integer type, so such a cast does not change them.
     const bool integer = is_aten(*node, {"_to_copy", "to"}) && is_integer(node->outputs[0].dtype);
     return integer && read(self_of(*node)) && found_.nibbles;
   }

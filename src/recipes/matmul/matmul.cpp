@@ -51,7 +51,8 @@ int64_t wgmma_fp32_shared(const Contraction& c, const Json& params) {
   return ceil_div(int_param(params, "stages") * stage, 1024) * 1024;
 }
 
-// Lines of 128 bytes of both tiles, two barriers of each stage, and two more.
+// Bytes of shared memory: lines of 128 bytes of both tiles, two barriers of each stage, and two
+// further barriers.
 int64_t wgmma_shared(const Json& params) {
   const int64_t stage = (int_param(params, "tile_m") + int_param(params, "tile_n")) * 128 + 16;
   return ceil_div(int_param(params, "stages") * stage + 16, 1024) * 1024;
@@ -86,7 +87,7 @@ int64_t wgmma_resident(const Json& params) {
              : 1;
 }
 
-// Do several CTAs share the depth of each tile of the last round?
+// Returns whether several CTAs share the depth of each tile of the last round.
 bool shares_last_round(const Json& params) {
   return params.contains("tail") && int_param(params, "tail") > 1;
 }
@@ -281,9 +282,9 @@ void add_symbols(const Contraction& c, const MatmulKernel& k, const std::string&
     part.requirements.push_back(requirement);
 }
 
-// The tiles of all full rounds are whole. Each tile of the last round is multiplied in `pieces`
-// parts, at least 256 deep, if that many CTAs would have nothing to do. A product without a full
-// round is not shared, so that small test shapes reach the code of whole tiles.
+// One CTA computes each tile of the full rounds. In the last round, `pieces` CTAs share the depth
+// of each tile, with a depth of at least 256 each, if there are enough CTAs. A product without a
+// full round has `pieces` 1, so that small test shapes reach the code of whole tiles.
 void add_last_round(const Json& params, const Label& label, ProgramPart& part) {
   const int64_t ctas = kSms * wgmma_resident(params), most = int_param(params, "tail");
   const std::string all = fmt::format("ceil_div({},{})*ceil_div({},{})*{}", label("m_size"),

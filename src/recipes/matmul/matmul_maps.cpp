@@ -19,7 +19,7 @@ const Stride& across(const Factor& factor) {
   return along_depth(factor) ? factor.row : factor.depth;
 }
 
-// One of each map.
+// Returns one factor for each tensor map.
 std::vector<JoinedFactor> distinct_factors(const Contraction& c) {
   std::vector<JoinedFactor> list;
   for (JoinedFactor& of : factors_of(c))

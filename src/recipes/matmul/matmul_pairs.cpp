@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kPairsDepth = 64;                    // of a tile
 constexpr int64_t kPairsShared = int64_t{227} * 1024;  // bytes that Hopper grants
-constexpr double kBytes = 4e12;                        // that an H200 moves in a second
+constexpr double kBytes = 4e12;                        // bytes that an H200 moves in a second
 
 bool varies_with_batch(const Factor& factor) {
   return factor.batch.size() == 1 && factor.batch[0].move != Move::none;
@@ -172,8 +172,8 @@ bool pairs_legal(const Contraction& c, const Json& params) {
 }
 
 bool pairs_pay(const Contraction& c) {
-  // seconds_of() compares products; on an H200, the products of floats take twice as long. Both
-  // products take as long as their results take to be stored.
+  // The results of seconds_of() are only good for comparisons: on an H200, products of floats take
+  // twice as long. No product takes less time than the stores of its results.
   const double results = double(c.size(c.m) * c.size(c.n) * c.batches()) * 4 / kBytes;
   const double pairs = halves_of(c) == 1 ? half_seconds(c, best_half_tile(c))
                                          : pairs_seconds(c, tile_of_pairs(c)),

@@ -37,7 +37,7 @@ class AttentionLoader {
          {std::pair(n.q, n.slice_q), {n.k, n.slice_k}, {n.v, n.slice_v}}) {
       Axis& axis = axes[size_t(part++)];
       axis.size = slice.axis < 0 ? 1 : graph_.find(name)->shape[size_t(slice.axis)];
-      axis.extent = std::to_string(axis.size);  // the graph's own
+      axis.extent = std::to_string(axis.size);  // a constant: the size in the graph
     }
     builder_.emplace(region, std::move(axes));
   }

@@ -8,7 +8,8 @@
 namespace cutegen::recipes {
 namespace {
 
-// What a value depends on: nothing that changes within a tensor, the channel, or more.
+// Which positions a value depends on: no position (constants, single elements), only the channel,
+// or more.
 enum class Reach { none, channel, more };
 
 class Finder {

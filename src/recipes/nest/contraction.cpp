@@ -200,7 +200,8 @@ Result<Contraction> load_factors(const Task& task, const Region& region, const N
 
 }  // namespace
 
-// The same with the batch axis split as a view of a factor merged it, if that is possible.
+// Loads the factors. If a view of a factor has merged several axes into the batch axis, and if
+// possible, splits the batch axis into these axes.
 Result<Contraction> load_factors(const Task& task, const Region& region, const Node& node,
                                  std::string& cut) {
   std::vector<std::optional<Shape>> batches;

@@ -59,7 +59,7 @@ TEST(Contraction, BatchesThatAViewMergedAreWalkedApart) {
 TEST(Contraction, EinsumIsAProductOfViews) {
   Contraction c = contraction("mm_einsum");
   EXPECT_EQ(c.size(c.m), 24);
-  EXPECT_THAT(c.extent(c.m), HasSubstr("(a"));  // what is left of a, whose axes are merged
+  EXPECT_THAT(c.extent(c.m), HasSubstr("(a"));  // from sizes of a, whose axes are merged
   EXPECT_EQ(c.loops_m.size(), 1u);              // three axes that all operands walk alike
 }
 
@@ -87,7 +87,7 @@ TEST(Contraction, TransposedResultChangesTheFactorsPlaces) {
   EXPECT_EQ(c.a.operand.tensor, "b");
   ASSERT_EQ(c.masks.size(), 1u);
   EXPECT_TRUE(c.masks.begin()->second.upper);  // the lower triangle, seen from the other side
-  EXPECT_FALSE(c.zero_outside);                // of sigmoid(product): not of the product itself
+  EXPECT_FALSE(c.zero_outside);                // where() masks sigmoid(product), not the product
 }
 
 TEST(Contraction, TriangleOfTheProductSkipsTiles) {

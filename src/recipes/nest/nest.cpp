@@ -38,8 +38,8 @@ bool one_by_one(const Start& start) {
   return start.index >= 0 || start.step > 1;
 }
 
-// Whether the operand has one element for a whole vector, so that vectors need not be aligned in
-// it.
+// Whether a whole vector reads the same element of the operand. The operand then needs no alignment
+// for vectors.
 bool stays_inside(const Fused& fused, const Nest& nest, const Operand& operand) {
   const Loop& inner = nest.reduced_inside ? nest.reduced.back() : nest.kept.back();
   return !inner.axes.empty() && stride(fused, operand, inner).move == Move::none;

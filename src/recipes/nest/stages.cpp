@@ -107,8 +107,8 @@ bool same_size(const Task& task, const std::map<std::string, std::string>& names
          });
 }
 
-// Whether the stage's values have the sizes that they had in stages of their own, at every shape:
-// axes of one official size need not be equal at others.
+// Whether the values of the merged stage have the sizes that they had in separate stages, at every
+// shape: axes that have the same size at the official shape may differ at other shapes.
 bool keeps_extents(const Task& task, const std::map<std::string, std::string>& names,
                    const Kept& kept, const Fused& fused) {
   for (const FusedOutput& output : fused.outputs) {
@@ -578,8 +578,8 @@ Start part_start(int64_t at, int64_t length, int64_t size, bool equal) {
   return {.at = at, .to_end = at > 0 && at + length == size, .by_number = at + length != size};
 }
 
-// The joined tensor with the output's shape from which the output is computed; null if there is
-// none.
+// If a joined tensor with the output's shape is an operand of the output's computation, returns the
+// node that joins it, otherwise null.
 const Node* join_of(const Graph& graph, const Region::Output& output) {
   const auto nodes = nodes_above(graph, {output.value}, {});
   const Shape& shape = graph.find(output.value)->shape;

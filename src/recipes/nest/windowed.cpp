@@ -58,8 +58,8 @@ size_t reads(const Stage& stage, const std::string& tensor) {
   return count + is(fused.window->input) + is(fused.window->weight);
 }
 
-// Whether pointwise work can follow a window in its kernel, or reductions over the channels, which
-// give floats.
+// Whether the stage's work can follow a window in the window's kernel: it must consist of pointwise
+// work and of reductions over the channels that give floats.
 bool follows(const Fused& fused) {
   if (!fused.reduces()) return true;
   for (size_t i = 0; i < fused.axes.size(); ++i)

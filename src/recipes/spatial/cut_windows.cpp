@@ -24,7 +24,8 @@ int64_t number_along(const Json& list, size_t axis, int64_t missing) {
   return (list.size() == 1 ? list[0] : list.at(axis)).get<int64_t>();
 }
 
-// The tensor whose axis has the same size at every shape: a value may be a transposition of it.
+// Finds the value at the start of a chain of operators such as transpositions, and the axis of this
+// value that has the same size as axis `axis` of `value` at every shape.
 std::pair<std::string, size_t> origin_of(const Graph& graph, std::string value, size_t axis) {
   while (const Node* node = graph.producer(value)) {
     const auto from = node->args.empty() ? std::nullopt : reference(node->args[0]);

@@ -109,7 +109,7 @@ RowsLayout rows_layout(const Fused& fused, const Json& params, bool wide) {
   l.kept = !wide && int_param(params, "rows_keep") != 0 ? rows_steps(fused) : 0;
   l.slice = contiguous_positions(fused) ? 16 : 0;
   l.stages = kMostRowStages, l.patches = l.patched() ? kMostRowPatches : 0;
-  // Kept weights need no stages.
+  // Weights that stay in shared memory need no further stages.
   if (l.patched() && l.kept > 0) l.stages = kFewestRowStages;
   while (l.shared() > kMostRowShared && l.stages > kFewestRowStages + 1) --l.stages;
   if (l.patched() && l.shared() > kMostRowShared) l.patches = 2;

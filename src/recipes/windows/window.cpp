@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kUnrolled = 32;         // positions of a pooling window that a kernel unrolls
 constexpr int64_t kSmallKernel = 8;       // test shapes leave smaller kernels as they are
 constexpr int64_t kLongLine = 256;        // inputs in a row of a tile
-constexpr int64_t kLongest = 2048;        // the same, if a tile has one row
+constexpr int64_t kLongest = 2048;        // inputs in a row of a tile that has only one row
 constexpr int64_t kMostReads = 256;       // inputs that a thread reads of a tile
 constexpr int64_t kTileBytes = 24 << 10;  // bytes of a tile, so that several CTAs fit an SM
 constexpr int64_t kMostBytes = 40 << 10;  // bytes of static shared memory
@@ -80,7 +80,7 @@ bool shares_planes(const Window& window) {
   return (window.kernel[0] - 1) * window.dilation[0] % window.stride[0] == 0;
 }
 
-// The distance of two such windows.
+// The distance between such windows, in results.
 int64_t planes_apart(const Window& window) {
   return (window.kernel[0] - 1) * window.dilation[0] / window.stride[0];
 }
@@ -114,8 +114,8 @@ Json lines_safe(const Fused& fused) {
                 out1 = w.rank() == 1 ? 1 : fused.axes[w.rank()].size,
                 in2 = fused.window->input.shape.back();
   int64_t rows = 1;
-  // Windows that share rows read them once for several results. Small windows apart from each other
-  // need several rows for enough loads in flight.
+  // If windows share rows, a thread reads these rows once for several results. Small windows that
+  // share no rows need several rows of results for enough loads in flight.
   const int64_t reads = padded(w.kernel, 0, 1) * padded(w.kernel, 1, 1);
   const bool shares = reach(w, 1, 1) > padded(w.stride, 1, 1);
   auto fits = [&](int64_t more) {
@@ -185,7 +185,8 @@ void pool_text(const Window& window, std::map<std::string, std::string>& t) {
         "    window = whole == kWhole ? window * (1.0f / kWhole) : window / float(whole);\n";
 }
 
-// Windows begin and end at an edge of the input; what lies outside is not counted.
+// Writes the division of an average. If padding does not count, the divisor is the number of the
+// window's positions inside the input.
 std::string divide_text(const Window& window, const std::string& divide, int depth) {
   if (window.kind != WindowKind::average) return "";
   std::string text = divide;

@@ -100,8 +100,9 @@ int64_t out_of_group(const Fused& fused) {
   return fused.axes[1].size / std::max<int64_t>(1, fused.window->window.groups);
 }
 
-// The number of groups as a size: if it equals the number of channels, it differs from shape to
-// shape. The groups of a transposed convolution decide its output channels, so they stay constant.
+// The number of groups as a plan expression. If it equals the number of channels, it may differ
+// from shape to shape. In a transposed convolution, the number of groups determines the number of
+// output channels, so it is a constant.
 std::string groups_text(const Fused& fused) {
   const WindowLeaf& leaf = *fused.window;
   if (leaf.window.groups == 1 || leaf.window.kind == WindowKind::transposed)
@@ -206,8 +207,8 @@ bool Pieces::given(int inst, bool hoists) const {
          std::find(channels_.begin(), channels_.end(), inst) != channels_.end();
 }
 
-// Instructions between the targets and what is given: `source`, results of reductions and, if it
-// `hoists`, other values of the row.
+// Returns the instructions on the way to `targets` from values that the piece receives: `source`,
+// results of reductions and, if `hoists` is true, other values of the row.
 std::vector<int> Pieces::beneath(const std::vector<int>& targets, int source, bool hoists) const {
   return code_.needed(targets, [&](const Inst& inst) {
     return !given(int(&inst - fused_.insts.data()), hoists) && &inst != &at(source);

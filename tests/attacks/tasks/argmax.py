@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole numbers, which are right or wrong."""
+"""Positions of maxima: integers, which have no rounding errors."""
 
 import torch
 from torch import nn

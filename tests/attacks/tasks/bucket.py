@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many of the limits each value reaches."""
+"""For each value, the number of limits that it reaches."""
 
 import torch
 from torch import nn

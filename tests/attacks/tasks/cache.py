@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One step of decoding: a key and a value enter their caches, then the query meets all of the cache."""
+"""One step of decoding: stores a key and a value in their caches, then computes attention over the whole caches."""
 
 import torch
 from torch import nn

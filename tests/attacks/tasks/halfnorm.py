@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Half, whose squares overflow and are summed in float."""
+"""A norm of half-precision rows. Squares of the values overflow in half precision, so they are summed in float."""
 
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Half: a row of its subnormal numbers has results that are not nothing."""
+"""Half-precision inputs. A row of subnormal numbers has results that a flush to zero would change visibly."""
 
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One number from half a gigabyte: no part of it has a truth of its own."""
+"""One number from half a gigabyte. It depends on all inputs, so the truth cannot be computed for a part of them."""
 
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A copy of its inputs where they are positive, as the official ones are."""
+"""Copies positive inputs unchanged. All inputs that get_inputs() draws are positive."""
 
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scores with a finite mask, which the scale multiplies too."""
+"""A softmax of scores with a finite mask. The scale also multiplies the mask's value."""
 
 import torch
 from torch import nn

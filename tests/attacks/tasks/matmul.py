@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of positive products: a lower precision hardly shows."""
+"""Sums of positive products, in which a lower precision causes only small relative errors."""
 
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mean that the law of the inputs foretells."""
+"""A mean that can be predicted from the distribution of the inputs."""
 
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A normalisation whose statistics the law of the inputs foretells."""
+"""A norm whose statistics can be predicted from the distribution of the inputs."""
 
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A running product that soon is nearly zero."""
+"""A running product that is nearly zero after a few elements."""
 
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A function that is cheaper when it is nearly right."""
+"""A function that is cheaper to compute with a small error."""
 
 import torch
 from torch import nn

@@ -5,8 +5,9 @@
 Usage: tma_truth.py OUT.json [FIRST]
 
 Needs Python and the CUDA driver only. Each case is one copy by a kernel of tma.ptx, between a tensor of
-64 KiB and shared memory; `crc` is that of all shared memory (a load) or of the tensor. A copy that the GPU
-refuses as an illegal instruction ends the process, so the script runs itself again behind it.
+64 KiB and shared memory; `crc` is the checksum of all shared memory (after a load) or of the tensor. A copy
+that the GPU refuses as an illegal instruction ends the process, so the script then runs itself again from the
+next case on.
 """
 from __future__ import annotations
 
