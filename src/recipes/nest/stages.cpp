@@ -36,6 +36,7 @@ using Outputs = std::vector<Region::Output>;
 struct Made {
   Outputs outputs;  // kept values, or outputs of the task
   Stage stage;
+  bool of_window = false;  // the kernel of an earlier window should do this work
 };
 
 // A stage with one loop nest, and nothing that has a kernel of its own.
@@ -226,6 +227,28 @@ std::optional<Joined> joined_axis(const Graph& graph, const Node& join) {
   return joined;
 }
 
+// Whether the nest reduces images of `tensor`, not only over its channels.
+bool reduces_images(const Fused& fused, const std::string& tensor) {
+  return std::any_of(fused.inputs.begin(), fused.inputs.end(), [&](const Operand& operand) {
+    if (operand.tensor != tensor) return false;
+    for (size_t i = 0; i < operand.axes.size(); ++i) {
+      const int axis = operand.axes[i];
+      if ((i != 1 || operand.reshaped) && axis >= 0 && fused.axes[size_t(axis)].reduced)
+        return true;
+    }
+    return false;
+  });
+}
+
+// Whether elements along reduced axes are needed again after a reduction.
+bool reads_twice(const Fused& fused) {
+  const auto reduced = [&](int axis) { return axis >= 0 && fused.axes[size_t(axis)].reduced; };
+  return fused.max_depth() > 1 ||
+         std::any_of(fused.outputs.begin(), fused.outputs.end(), [&](const FusedOutput& output) {
+           return std::any_of(output.operand.axes.begin(), output.operand.axes.end(), reduced);
+         });
+}
+
 class Solver {
  public:
   // `keeps_joins`: joined values may be kept in scratch.
@@ -328,7 +351,49 @@ class Solver {
         own = false;
       if (a.cut.empty() || own || kept_.count(a.cut)) return fail(a.fused.error());
       CG_CHECK(keep(a.cut));
+      if (cut && is_window(*cut) && !part) keep_work_after(outputs, *cut);
     }
+  }
+
+  // Keeps the furthest value that pointwise work computes from a window's result, so that the
+  // window's kernel does this work. A norm would otherwise do the work each time it reads the
+  // result.
+  void keep_work_after(const Outputs& outputs, const Node& window) {
+    const Value& result = window.outputs.front();
+    if (!reads_images_twice(outputs, result.name)) return;
+    std::vector<std::string> wanted;
+    for (const Region::Output& output : outputs) wanted.push_back(output.value);
+    const auto ends = ends_of(region({}, kept_), wanted, result.name);
+    if (is_output(outputs, ends.front())) return;  // the last stage does only pointwise work
+    for (const std::string& end : ends) {
+      const Value* value = source_.graph.find(end);
+      if (end == result.name || size_of(value->dtype) > size_of(result.dtype)) return;
+      Outputs kept{{.tensor = end, .value = end, .dtype = value->dtype, .kept = true}};
+      names_[end] = words_.unique(end);
+      Attempt a = attempt(kept, kept_);
+      if (!a.fused || a.fused->reduces() || a.fused->scans() || a.fused->special()) {
+        names_.erase(end);
+        continue;
+      }
+      Stage stage(std::move(*a.fused));
+      kept_[end] = outputs_of(stage)[0].operand.extents;
+      made_.push_back({.outputs = std::move(kept), .stage = std::move(stage), .of_window = true});
+      return;
+    }
+  }
+
+  // Whether the stages of the outputs reduce images of the kept value, and read them again.
+  bool reads_images_twice(const Outputs& outputs, const std::string& name) {
+    const Attempt whole = attempt(outputs, kept_);
+    if (whole.fused) return reads_twice(*whole.fused) && reduces_images(*whole.fused, name);
+    const Value* cut = source_.graph.find(whole.cut);
+    if (!cut || kept_.count(whole.cut)) return false;
+    const auto before = names_;
+    names_[whole.cut] = whole.cut;
+    const Attempt first = attempt(
+        {{.tensor = whole.cut, .value = whole.cut, .dtype = cut->dtype, .kept = true}}, kept_);
+    names_ = before;
+    return first.fused && reduces_images(*first.fused, name);
   }
 
   // Returns the product's stage if it writes the outputs. Otherwise keeps a value that it needs, or
@@ -526,7 +591,7 @@ class Solver {
         return output.write || output.tensor != output.value;
       };
       const auto fits = [&](const Made& made) {
-        return plain_nest(made.stage) &&
+        return !made.of_window && plain_nest(made.stage) &&
                std::none_of(made.outputs.begin(), made.outputs.end(), moves);
       };
       if (!fits(made_[i]) || !fits(made_[i + 1])) {

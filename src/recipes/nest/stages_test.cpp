@@ -139,6 +139,26 @@ TEST(Stages, AReshapeOfAnExpandedValueReadsTheValueItself) {
   EXPECT_EQ(s.scratch[1].extents.at(1), "1");
 }
 
+// The norm reads its input twice, and would compute gelu each time.
+TEST(Stages, TheKernelOfAConvolutionDoesTheWorkBeforeANorm) {
+  Task task = golden_task("conv_norm_mean");
+  std::vector<Node>& nodes = task.graph.nodes;
+  const auto norm = std::find_if(nodes.begin(), nodes.end(), [](const Node& node) {
+    return node.op == "aten.native_group_norm.default";
+  });
+  Node gelu{.id = "gelu", .op = "aten.gelu.default", .args = {norm->args[0]}};
+  gelu.outputs = {std::prev(norm)->outputs[0]};
+  gelu.outputs[0].name = "gelu";
+  norm->args[0] = {{"ref", "gelu"}};
+  nodes.insert(norm, gelu);
+  const auto s = make_stages(task);
+  ASSERT_TRUE(s) << s.error().text();
+  EXPECT_EQ(s->list.size(), stages("conv_norm_mean").list.size());
+  EXPECT_EQ(s->scratch[0].name, "gelu");
+  EXPECT_TRUE(nest(*s, 0).window);
+  EXPECT_GT(nest(*s, 0).insts.size(), 1u);
+}
+
 TEST(Stages, InstanceNormReducesTheImageOfEachChannel) {
   Fused f = nest(stages("instance_norm"), 0);
   EXPECT_EQ(f.axes[1].extent, "dim(x,0)*dim(x,1)");
