@@ -14,7 +14,8 @@ namespace {
 // steps along k.
 constexpr double kLastEpilogue = 160;
 constexpr double kWgmmaRate = 3e12;  // multiplications of an SM in a second
-constexpr int64_t kMostFewRows = 64;
+constexpr int64_t kMostFewRows = 256;
+constexpr int64_t kMostOfGroups = 64;             // rows, if two products share a tile
 constexpr int64_t kMostParts = int64_t{1} << 28;  // elements of all parts of a split product
 
 // Estimates the cost of a split, in multiplications of the busiest SM. The kernels write and read 8
@@ -36,17 +37,24 @@ double cost(const Contraction& c, const Tiling& t) {
   return double(t.tile_m * t.tile_n) * steps / t.speed + cost_of_parts(c, t);
 }
 
-// Estimates the time of one product with at most 64 rows, which reads its second factor from DRAM,
-// in multiplications of the busiest SM. The rates fit times on an H200.
+// Estimates the time of one product with at most kMostFewRows rows, which reads its second factor
+// from DRAM, in multiplications of the busiest SM. The numbers fit 25 times on an H200
+// (docs/measurements/wgmma_halves.md).
 double cost_of_few_rows(const Contraction& c, const Tiling& t) {
-  constexpr double kDram = 3.1e12, kL2 = 5.5e12, kEnough = 96;  // CTAs that keep the DRAM busy
-  const double depth = double(c.size(c.k) * c.batches());
+  constexpr double kStart = 3.5e-6, kDram = 3.4e12, kL2 = 2.5e13, kOfSm = 7e10;
+  constexpr double kOfStage = 1.1e-10;  // a deeper stage arrives later, per byte
+  constexpr double kLastRound = 6e-6;   // if few CTAs have tiles in the last round
+  const double depth = double(c.size(c.k) * c.batches()), rows = double(c.size(c.m));
   const double columns = 2 * double(c.size(c.n)) * depth;
-  const double rows = columns / double(t.tile_n) * double(c.size(c.m));
+  const double again =
+      columns / double(t.tile_n) * rows + columns * double(ceil_div(c.size(c.m), t.tile_m) - 1);
   const double ctas = double(tiles(c, t.tile_m, t.tile_n) * t.split);
-  const double rounds = std::max(1.0, double(ceil_div(int64_t(ctas), kSms)) * kSms / ctas);
-  const double seconds = std::hypot(columns / kDram, rows / kL2) / std::min(1.0, ctas / kEnough) *
-                         (1 + 0.25 * (std::min(rounds, 2.0) - 1));
+  const double late = std::max(0.0, double(ceil_div(int64_t(ctas), kSms) * kSms) / ctas - 1.1);
+  const double spread = columns / kDram + again / kL2 +
+                        kOfStage * double(t.tile_m + t.tile_n) * 128 +
+                        (ctas > kSms ? kLastRound * late : 0);
+  const double of_sm = (columns + again) / (std::min(ctas, double(kSms)) * kOfSm);
+  const double seconds = kStart + std::max(spread, of_sm);
   return std::max(seconds * kWgmmaRate + cost_of_parts(c, t), cost(c, t));
 }
 
@@ -110,7 +118,7 @@ std::vector<Tiling> wgmma_tilings(const Contraction& c) {
   }
   // Products that share a tile. With 4 rows on an H200, this tiling took 71 us, tiles of 128 x 128
   // took 74 us, and tiles of 128 x 256 without ping-pong took 83 us.
-  if (c.groups() == 2 && c.size(c.m) <= kMostFewRows)
+  if (c.groups() == 2 && c.size(c.m) <= kMostOfGroups)
     return {{.tile_m = 64,
              .tile_n = 256,
              .threads = 256,
