@@ -6,6 +6,7 @@ Usage: measure_launches.py TASK_FOLDER EXPORT_FOLDER...      (a machine with a G
 Each EXPORT_FOLDER holds NAME.json and NAME.I.ptx from bench/export_launches.cpp; NAME.py must be in TASK_FOLDER. Prints
 one line of JSON per program:
   time_us   median device time of one call with a cold L2, between events
+  steps_us  the same for each kernel, if there are several: the events keep the kernels from overlapping
   eager_us  the same for the module in eager mode, in the task's math mode: TF32 allowed, or autocast to
             float16 or bfloat16
   wrong     share of elements further from float64 than 32 times the module's own mean error and
@@ -30,7 +31,8 @@ from torch import Tensor
 Json = dict[str, Any]
 CALLS = 25
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16,
-          "bf16": torch.bfloat16, "i64": torch.int64, "i32": torch.int32, "u8": torch.uint8}
+          "bf16": torch.bfloat16, "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2,
+          "i64": torch.int64, "i32": torch.int32, "i8": torch.int8, "u8": torch.uint8}
 SHARED, ANY_CLUSTER = 8, 14  # the driver's numbers: attributes of a function
 CLUSTER, OVERLAP = 4, 6  # attributes of a launch: its cluster, programmatic dependent launch
 PROMOTE_TO_128_BYTES = 2
@@ -75,7 +77,8 @@ class Program:
             check(cuda.cuFuncSetAttribute(function, ANY_CLUSTER, 1), "a large cluster")
         return function
 
-    def run(self, tensors: dict[str, Tensor], stream: int) -> None:
+    def run(self, tensors: dict[str, Tensor], stream: int, after: Callable[[], None] = lambda: None) -> None:
+        """Launches all steps, and calls `after` behind each."""
         for number, (step, function) in enumerate(zip(self.spec["steps"], self.functions)):
             kept, places = [], []  # memory, and the place of the values in it
             for a in step["args"]:
@@ -93,6 +96,7 @@ class Program:
             launch = Launch((ctypes.c_uint32 * 3)(*step["grid"]), (ctypes.c_uint32 * 3)(*step["block"]),
                             step["shared_bytes"], stream, ctypes.addressof(attributes), count)
             check(cuda.cuLaunchKernelEx(ctypes.byref(launch), function, pointers, None), step["kernel"])
+            after()
 
 
 def attributes_of(step: Json, first: bool) -> tuple[ctypes.Array[Attribute], int]:
@@ -185,6 +189,21 @@ def median_us(call: Callable[[], object]) -> float:
     return statistics.median(times[3:])
 
 
+def steps_us(program: Program, tensors: dict[str, Tensor], stream: int) -> list[float]:
+    flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+    rounds = []
+    for _ in range(CALLS + 3):
+        flush.zero_()
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(len(program.functions) + 1)]
+        ahead = iter(events)
+        torch.cuda._sleep(400_000)
+        next(ahead).record()
+        program.run(tensors, stream, lambda: next(ahead).record())
+        torch.cuda.synchronize()
+        rounds.append([a.elapsed_time(b) * 1e3 for a, b in zip(events, events[1:])])
+    return [round(statistics.median(step), 1) for step in zip(*rounds[3:])]
+
+
 def share_wrong(got: Tensor, native: Tensor, truth: Tensor) -> float:
     if not got.dtype.is_floating_point:
         return (got != truth).double().mean().item()
@@ -196,12 +215,14 @@ def share_wrong(got: Tensor, native: Tensor, truth: Tensor) -> float:
 def measure(folder: Path, task: Task, name: str) -> Json:
     program = Program(folder, name)
     tensors = task.tensors(program.spec["buffers"])
-    call = lambda: program.run(tensors, torch.cuda.current_stream().cuda_stream)
+    stream = torch.cuda.current_stream().cuda_stream
+    call = lambda: program.run(tensors, stream)
     call()
     torch.cuda.synchronize()
     wrong = None if task.truth is None else share_wrong(tensors["out"], task.native, task.truth)
-    return {"task": name, "folder": folder.name, "wrong": wrong,
+    line = {"task": name, "folder": folder.name, "wrong": wrong,
             "time_us": round(median_us(call), 2), "eager_us": task.eager_us}
+    return line | ({"steps_us": steps_us(program, tensors, stream)} if len(program.functions) > 1 else {})
 
 
 def mode_of(folders: list[Path], name: str) -> str:
