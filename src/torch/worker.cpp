@@ -144,6 +144,8 @@ Result<void> ProcessWorker::spawn_child(const std::string& folder) {
   spec.env = sandbox::scrubbed_environment();
   spec.env.push_back("PYTHONDONTWRITEBYTECODE=1");
   spec.env.push_back("PYTHONHASHSEED=0");
+  // Idle threads of OpenMP would otherwise spin and take processor time from simulators.
+  spec.env.push_back("OMP_WAIT_POLICY=passive");
   spec.fds = {{ends.second.fd(), 3}};
   spec.readable = {python_, fs::path(python_).parent_path().parent_path().string(),
                    script_.parent_path().string()};
