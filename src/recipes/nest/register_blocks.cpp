@@ -33,13 +33,17 @@ bool only_strides(const Fused& fused, const Nest& nest) {
 }
 
 // Returns the widest dtype, in bytes, of the inputs that are contiguous along `loop` but not along
-// the innermost loop, or 0 if no input is.
+// the innermost loop, or 0 if no input is. Vectors of an input without the innermost axis help only
+// if this axis is short.
 size_t bytes_along(const Fused& fused, const Nest& nest, size_t loop) {
+  const bool dense = nest.kept.back().size <= kLongestDense;
   size_t bytes = 0;
-  for (const Operand& operand : fused.inputs)
+  for (const Operand& operand : fused.inputs) {
+    const Move inner = move_of(fused, operand, nest.kept.back());
     if (move_of(fused, operand, nest.kept[loop]) == Move::next &&
-        move_of(fused, operand, nest.kept.back()) != Move::next)
+        (inner == Move::stride || (dense && inner == Move::none)))
       bytes = std::max(bytes, size_of(operand.dtype));
+  }
   return bytes;
 }
 

@@ -47,6 +47,14 @@ TEST(RegisterBlocks, ShortLinesAndSizesThatAreNoMultiplesHaveNone) {
   EXPECT_FALSE(block_of(transposed(40, 16))) << "a warp would write parts of sectors";
 }
 
+// A thread reads such an operand once for a vector.
+TEST(RegisterBlocks, AnOperandWithoutALongInnermostAxisNeedsNone) {
+  Fused fused = transposed(40, 96);
+  for (Operand& input : fused.inputs)
+    if (input.tensor == "x") input.axes = {input.axes[0], -1, input.axes[2]}, input.shape[1] = 1;
+  EXPECT_FALSE(block_of(fused));
+}
+
 TEST(RegisterBlocks, AShortInnermostAxisFitsIntoABlock) {
   const Fused fused = transposed(40, 3);
   const auto block = block_of(fused);
