@@ -207,11 +207,11 @@ CUTE_DEVICE void load_pack(cute::Tensor<Engine, Layout> const& g, Pack<T, V>& pa
 }
 
 // The function coordinates() converts a linear index `at` into coordinates of a shape whose first
-// axis is the innermost. The caller passes an `inverse`, 2^62 / size + 1, for each axis except the
-// last. If the shape has fewer than 2^31 elements, multiplying by the inverse gives the exact
-// quotient.
-CUTE_DEVICE unsigned quotient_by(unsigned at, int64_t inverse) {
-  return unsigned(__umul64hi(uint64_t(at) * 4, uint64_t(inverse)));
+// axis is the innermost. The caller passes an `inverse`, (2^32 - 1) / size, for each axis except the
+// last. `at` must be below 2^31. The product with the inverse is then the quotient, or one less.
+CUTE_DEVICE unsigned quotient_by(unsigned at, unsigned size, unsigned inverse) {
+  const unsigned quotient = __umulhi(at, inverse);
+  return quotient + (at - quotient * size >= size ? 1 : 0);
 }
 template <int Axis, class Shape>
 CUTE_DEVICE auto coordinates_from(unsigned at, Shape const&) {
@@ -220,7 +220,8 @@ CUTE_DEVICE auto coordinates_from(unsigned at, Shape const&) {
 template <int Axis, class Shape, class... Inverses>
 CUTE_DEVICE auto coordinates_from(unsigned at, Shape const& shape, int64_t inverse,
                                   Inverses... inverses) {
-  const unsigned next = quotient_by(at, inverse), size = unsigned(cute::get<Axis>(shape));
+  const unsigned size = unsigned(cute::get<Axis>(shape)),
+                 next = quotient_by(at, size, unsigned(inverse));
   return cute::tuple_cat(cute::make_tuple(int(at - next * size)),
                          coordinates_from<Axis + 1>(next, shape, inverses...));
 }

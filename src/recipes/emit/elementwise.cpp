@@ -772,7 +772,7 @@ void plan_strided(const Kernel& k, const Json& params, bool wide, ProgramPart& p
   for (const auto& [name, expression] : k.strides) args.push_back({{"i64", expression}});
   const std::vector<std::string> extents = order_extents(k, widths);
   for (size_t i = k.nest.kept.size() - 1, left = inverses_of(k, wide).size(); left > 0; --i, --left)
-    args.push_back({{"i64", fmt::format("4611686018427387904/max(1,{})+1", extents[i])}});
+    args.push_back({{"i64", fmt::format("4294967295/max(1,{})", extents[i])}});
   add_sizes(args, k.fused);
   std::string vectors = fmt::format("{}/{}", n, width);
   if (!wide && k.turned >= 0) {

@@ -152,7 +152,7 @@ class ResampleWriter {
 
   Numbers sizes(const Json& params) const {
     const auto inverse = [](const std::string& size) {
-      return fmt::format("4611686018427387904/max(1,{})+1", size);
+      return fmt::format("4294967295/max(1,{})", size);
     };
     Numbers numbers{
         {"out_n", extent(0)}, {"out_c", extent(1)}, {"inverse_g", inverse(groups(params))}};
