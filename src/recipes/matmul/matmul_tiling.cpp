@@ -41,7 +41,7 @@ double cost(const Contraction& c, const Tiling& t) {
 // from DRAM, in multiplications of the busiest SM. The numbers fit 25 times on an H200
 // (docs/measurements/wgmma_halves.md).
 double cost_of_few_rows(const Contraction& c, const Tiling& t) {
-  constexpr double kStart = 3.5e-6, kDram = 3.4e12, kL2 = 2.5e13, kOfSm = 7e10;
+  constexpr double kStart = 3.5e-6, kDram = 3.4e12, kL2 = 2.5e13, kOfSm = 8e10;
   constexpr double kOfStage = 1.1e-10;  // a deeper stage arrives later, per byte
   constexpr double kLastRound = 6e-6;   // if few CTAs have tiles in the last round
   const double depth = double(c.size(c.k) * c.batches()), rows = double(c.size(c.m));
