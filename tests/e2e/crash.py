@@ -73,7 +73,7 @@ def events_of(folder: Path) -> int:
 
 
 class Crash(harness.Case):
-    rounds, seed, evaluations = 5 if harness.all_cases() else 3, 1, 8
+    rounds, seed, evaluations = 5 if harness.all_cases() else 2, 1, 8
 
     def setUp(self) -> None:
         super().setUp()
