@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Certification: times a correct program against its baselines in fresh processes.
 //
-// Contract: certify() first judges the program like any candidate, but without timing. An incorrect
-// program gets no certificate. For a correct one, it starts a fresh runner (for the program) and a
+// Contract: certify() first judges the program like any candidate. An incorrect program gets no
+// certificate. For a correct one, it starts a fresh runner (for the program) and a
 // fresh torch worker (for the baselines), request.processes times. Each pair of processes runs
 // program and baselines alternately (turns.h), in the modes of core/time_mode.h. Every timed shape
 // of the task has its own processes; the headline times are weighted geometric means
