@@ -24,6 +24,7 @@ MOST_CONSTANTS = 64  # elements of a tensor that the graph writes as numbers
 MOST_PLUS = 8  # what an argument may add to a size: x.size(0) - 1
 SLICES = {"slice": (2, 3), "narrow": (2, 3)}  # the arguments that bound a slice
 SPLITS = {"split_with_sizes", "unsafe_split_with_sizes"}
+CHUNKS = {"split", "unsafe_split"}  # split(size) and chunk(count)
 DILATION = 5  # the argument of aten::convolution
 LISTS = {"output_size", "size"}  # arguments that may list sizes of tensors
 
@@ -118,8 +119,9 @@ def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[st
     """Returns {node id: [{index, tensor, dim}]}: the integer arguments of arithmetic that change between shapes
     like a size of one of the task's tensors (`x.size(0)` in forward()). `plus` is what they add to the size. Numbers
     of a list of sizes also have an `item`: 1 for the first one. If an argument changes in another way, `tensor` is
-    empty. A bound of a slice has "share" if it is the same share of the sliced axis at all shapes. `official` and each
-    of `others` are (calls, {name: shape}). Ignores shapes with other calls."""
+    empty. A bound of a slice has "share" if it is the same share of the sliced axis at all shapes; chunks()
+    describes the parts of a split. `official` and each of `others` are (calls, {name: shape}). Ignores
+    shapes with other calls."""
     calls, shapes = official
     alike = [(c, s) for c, s in others
              if len(c) == len(calls) and all(a.func == b.func for a, b in zip(c, calls))]
@@ -146,7 +148,32 @@ def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[st
             found.setdefault(call.id, []).append(at)
         for at in lengths([c[i] for c in (calls, *(c for c, _ in alike))], [shapes, *(s for _, s in alike)], tensors):
             found.setdefault(call.id, []).append(at)
+        for at in chunks([c[i] for c in (calls, *(c for c, _ in alike))], [shapes, *(s for _, s in alike)], tensors):
+            found.setdefault(call.id, []).append(at)
     return found
+
+
+def chunks(calls: list[Call], shapes: list[Shapes], tensors: list[str]) -> Iterator[Json]:
+    """Yields the length of the parts that split() gives, if the size of the divided axis changes between shapes. It has
+    "share" if it is the axis' size divided by the number of parts (rounded up) at all shapes, as in chunk(), and
+    "fixed" if it is the same number at all shapes. `calls`: the split at each shape."""
+    if calls[0].func.overloadpacket.__name__ not in CHUNKS:
+        return
+    values = [c.args[1] for c in calls]
+    if not all(type(v) is int and isinstance(c.args[0], Ref) for v, c in zip(values, calls)):
+        return
+    wholes = [c.args[0].shape[c.args[2] if len(c.args) > 2 else 0] for c in calls]
+    if len(set(wholes)) == 1 and len(set(values)) == 1:
+        return
+    if all(v == -(-s // len(c.outs)) for v, s, c in zip(values, wholes, calls)):
+        yield {"index": 1, "tensor": "", "dim": -1, "share": True}
+    elif len(set(values)) == 1:
+        yield {"index": 1, "tensor": "", "dim": -1, "fixed": True}
+    else:
+        exact = ((where, 0) for where in places(values, shapes, tensors))
+        (tensor, dim), plus = next(exact, None) or next(near(values, shapes, tensors), (("", -1), 0))
+        at = {"index": 1, "tensor": tensor, "dim": dim}
+        yield {**at, "plus": plus} if plus else at
 
 
 def lengths(calls: list[Call], shapes: list[Shapes], tensors: list[str]) -> Iterator[Json]:

@@ -51,9 +51,9 @@ Result<void> check_graph(const Graph& g) {
     CG_CHECK(check_refs(g.nodes[i].kwargs, known, where + "/kwargs"));
     for (const SizeArgument& s : g.nodes[i].sizes) {
       const Value* of = g.find(s.tensor);
-      const bool known = s.share ? s.tensor.empty()
-                         : of    ? s.dim < int(of->shape.size())
-                                 : !s.known();
+      const bool known = s.share || s.fixed ? s.tensor.empty()
+                         : of               ? s.dim < int(of->shape.size())
+                                            : !s.known();
       if (!known || s.index >= g.nodes[i].args.size() ||
           !has_number(g.nodes[i].args[s.index], s.item))
         return user_error("expected a number or the size of a tensor", where + "/sizes");
@@ -71,6 +71,7 @@ Result<void> check_graph(const Graph& g) {
 
 std::string SizeArgument::text() const {
   if (share) return "the same share of the axis";
+  if (fixed) return "the same number at other sizes";
   if (!known()) return "another number at other sizes";
   const std::string size =
       dim < 0 ? fmt::format("size({})", tensor) : fmt::format("dim({},{})", tensor, dim);
@@ -106,6 +107,7 @@ void fields(Fields& v, SizeArgument& s) {
   v("item", s.item, field::if_set + field::between(0, kMaxDims));
   v("plus", s.plus, field::may_lack + field::written_if(s.plus != 0));
   v("share", s.share, field::may_lack + field::written_if(s.share));
+  v("fixed", s.fixed, field::may_lack + field::written_if(s.fixed));
 }
 
 void fields(Fields& v, Node& n) {

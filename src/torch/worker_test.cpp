@@ -108,6 +108,27 @@ TEST(TorchWorker, TellsBoundsThatFollowTheSlicedAxis) {
   EXPECT_FALSE(read_json<Graph>(wrong));
 }
 
+TEST(TorchWorker, TellsChunksFromPartsOfANumber) {
+  auto task = describe_text(
+      "import torch\n"
+      "rows, size, least = 64, 512, 40\n"
+      "class Model(torch.nn.Module):\n"
+      "    def forward(self, x, y):\n"
+      "        a, b, c = x.chunk(3, 1)\n"
+      "        d, e = y.split(32)\n"
+      "        return a, b, c, d, e\n"
+      "def get_inputs(): return [torch.randn(rows, size), torch.randn(least)]\n");
+  ASSERT_TRUE(task) << task.error().text();
+  std::vector<std::string> lengths;
+  for (const Node& node : task->graph.nodes)
+    for (const SizeArgument& s : node.sizes) lengths.push_back(node.id + " " + s.text());
+  EXPECT_THAT(lengths, ElementsAre("split the same share of the axis",
+                                   "split_1 the same number at other sizes"));
+  auto back = read_json<Graph>(to_json(task->graph));
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(to_json(*back), to_json(task->graph));
+}
+
 TEST(TorchWorker, TellsBoundsThatFollowOtherSizes) {
   auto task = describe_text(
       "import torch\n"

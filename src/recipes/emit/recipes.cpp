@@ -130,11 +130,18 @@ int64_t elements(const Stage& stage) {
   return std::max<int64_t>(1, nest.rows()) * std::max<int64_t>(1, nest.length());
 }
 
+// Whether the stage does not run at the official shape.
+bool is_spare(const Stage& stage) {
+  const auto* fused = std::get_if<Fused>(&stage);
+  return fused && fused->spare;
+}
+
 // A rough time of all stages, to compare ways to compute the same task.
 double seconds_of_all(const Stages& stages) {
   constexpr double kLaunch = 2e-6, kElementsPerSecond = 6e11;
   double seconds = 0;
   for (const Stage& stage : stages.list) {
+    if (is_spare(stage)) continue;
     const auto* product = std::get_if<Contraction>(&stage);
     seconds += kLaunch + (product ? seconds_of(*product) : elements(stage) / kElementsPerSecond);
   }
@@ -151,10 +158,11 @@ void name_parameters(Staged& staged) {
   const auto& list = staged.stages.list;
   size_t largest = 0;
   for (size_t i = 1; i < list.size(); ++i)
-    if (elements(list[i]) > elements(list[largest])) largest = i;
+    if (!is_spare(list[i]) && elements(list[i]) > elements(list[largest])) largest = i;
   for (size_t i = 0; i < list.size(); ++i) {
+    const bool large = elements(list[i]) >= elements(list[largest]) / kWorthTuning;
     staged.prefixes.push_back(i == largest ? "" : fmt::format("s{}_", i + 1));
-    staged.tuned.push_back(elements(list[i]) >= elements(list[largest]) / kWorthTuning);
+    staged.tuned.push_back(large && !is_spare(list[i]));
   }
 }
 
@@ -343,6 +351,14 @@ ProgramPart part_of(const Task& task, const Stage& stage, const Json& params, co
                          : elementwise_part(task, fused, params, label, overlap);
 }
 
+// Makes the stage's launches depend on its condition.
+void run_if_wanted(const Stage& stage, ProgramPart& part) {
+  const auto* fused = std::get_if<Fused>(&stage);
+  if (!fused || fused->when.empty()) return;
+  for (Json& step : part.steps)
+    step["when"] = fmt::format("{} ? {} : 0", fused->when, step.value("when", std::string("1")));
+}
+
 // Returns the parts of all stages in the order in which they run.
 std::vector<ProgramPart> in_order(std::vector<ProgramPart> stages) {
   std::vector<ProgramPart> parts;
@@ -360,6 +376,7 @@ Result<KernelProgram> program(const Task& task, const Staged& staged, const Json
   for (size_t i = 0; i < list.size(); ++i) {
     const Label label{list.size() == 1 ? "" : std::to_string(i + 1)};
     parts.push_back(part_of(task, list[i], params_of(staged, i, params), label, overlaps[i]));
+    run_if_wanted(list[i], parts.back());
   }
   bool chained = staged.hopper;
   for (size_t i = 0; i < list.size(); ++i)

@@ -24,7 +24,8 @@ Fused* plain_stage(Stage& stage) {
       std::all_of(fused->inputs.begin(), fused->inputs.end(), is_plain) &&
       std::all_of(fused->outputs.begin(), fused->outputs.end(),
                   [](const FusedOutput& output) { return is_plain(output.operand); });
-  return plain && fused->sizes.empty() && fused->demands.empty() ? fused : nullptr;
+  const bool always = fused->when.empty() && fused->demands.empty();
+  return plain && always && fused->sizes.empty() ? fused : nullptr;
 }
 
 // Whether `rows` has all axes of `whole` but the innermost one.

@@ -117,10 +117,47 @@ TEST(Slices, APartMayBecomeHeads) {
 TEST(Joins, EqualPartsOfAnOutputShareAKernel) {
   const Json plan = plan_of("join_rope");
   ASSERT_EQ(plan.at("steps").size(), 1U);
-  EXPECT_THAT(plan.at("steps")[0].at("args").dump(), HasSubstr("1*((dim(x,3))/2)*(stride(out,3))"));
+  EXPECT_THAT(plan.at("steps")[0].at("args").dump(),
+              HasSubstr("(dim(out,3)-((dim(x,3))/2))*(stride(out,3))"));
   EXPECT_FALSE(plan.contains("scratch") && !plan.at("scratch").empty());
   EXPECT_THAT(demands_of("join_rope"), Contains("dim(x,3) == 128"));
   EXPECT_EQ(plan_of("join_stack").at("steps").size(), 1U);
+}
+
+// One kernel writes both parts at shapes at which x and y have equal sizes. At other shapes, each
+// part has a kernel with the part's own sizes.
+TEST(Joins, PartsMayHaveOtherSizesAtOtherShapes) {
+  const Task task = golden_task("join_of_three");
+  const RecipeMatch match = match_recipe(task, "sm_90a");
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << match.why;
+  const Json plan = to_json(program->plan), steps = plan.at("steps");
+  ASSERT_EQ(steps.size(), 4U);
+  const std::string equal = "(dim(x,1) == dim(y,1))*(dim(x,1) == dim(z,1))";
+  EXPECT_EQ(steps[0].at("when"), equal + " ? n_1 > 0 : 0");
+  EXPECT_EQ(steps[1].at("when"), equal + " == 0 ? n_2 > 0 : 0");
+  EXPECT_EQ(plan.at("symbols").at("n1_3"), "dim(y,1)*dim(y,2)*dim(y,3)");
+  EXPECT_THAT(steps[3].at("args").dump(), HasSubstr("(dim(x,1)+dim(y,1))*(stride(out,1))"));
+  EXPECT_THAT(plan.at("requires").dump(), Not(HasSubstr("%")));
+  // The search changes only the parameters of the kernel that runs at the official shape.
+  for (const RecipeParameter& parameter : match.parameters)
+    EXPECT_FALSE(parameter.name.starts_with("s2_")) << parameter.name;
+}
+
+TEST(Joins, SizesThatAreEqualAtAllShapesAreRequired) {
+  EXPECT_EQ(plan_of("join_of_two").at("steps").size(), 1U);
+  EXPECT_THAT(demands_of("join_of_two"), Contains("dim(x,1) == dim(y,1)"));
+  Task task = golden_task("join_of_two");
+  task.shapes[1].tensors["y"][1] += 1;
+  const RecipeMatch match = match_recipe(task, "sm_80");
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << match.why;
+  EXPECT_EQ(program->plan.steps.size(), 3U);
+}
+
+TEST(Joins, OutputsAndSumsOfTwoTensorsFollowTheirOwnSizes) {
+  EXPECT_EQ(plan_of("outputs_of_two_tensors").at("steps").size(), 3U);
+  EXPECT_EQ(plan_of("sums_of_two_tensors").at("steps").size(), 2U);
 }
 
 // stack() interleaves the elements of its tensors, and a slice reads every other element.
@@ -223,6 +260,16 @@ TEST(Slices, SlicesOfPartsFollowTheSize) {
   EXPECT_EQ(plan_of("slice_of_end").at("steps").size(), 2U);  // the end is copied first
   EXPECT_THAT(plan_of("slice_of_part").at("steps").dump(), HasSubstr("(dim(x,1))/2*1"));
   EXPECT_THAT(demands_of("slice_of_part"), Contains("(dim(x,1)) % 2 == 0"));
+}
+
+// chunk(3) of 128 elements gives parts of 43, 43 and 42 elements; split(64) gives parts of 64.
+TEST(Slices, PartsOfASplitMayBeUnequal) {
+  const Json plan = plan_of("chunk_unequal");
+  EXPECT_EQ(plan.at("steps").size(), 2U);
+  EXPECT_THAT(plan.dump(), HasSubstr("(ceil_div(dim(x,1),3)*2)*(stride(x,1))"));
+  EXPECT_THAT(demands_of("chunk_unequal"), Not(Contains(HasSubstr("%"))));
+  EXPECT_THAT(plan_of("split_by_number").dump(), HasSubstr("(64*1)*(stride(x,1))"));
+  EXPECT_THAT(demands_of("split_by_number"), Not(Contains(HasSubstr("dim(x,1)"))));
 }
 
 // x[:, ::2] *= w: each turn of the columns has its own pointwise work.

@@ -37,6 +37,7 @@ class Builder {
   const std::string& unsized() const { return nest_.unsized(); }
   NestWriter& nest() { return nest_; }
   NestSizes& sizes() { return sizes_; }
+  const NestSizes& sizes() const { return sizes_; }
 
  private:
   Result<int> build(const std::string& name, const Node* node, const View& view);

@@ -12,22 +12,8 @@ namespace {
 
 using NoGroups = std::vector<AxisGroup>;
 
-std::string size_of_axis(const Fused& fused, const Operand& operand, size_t i) {
-  if (operand.kept) return operand.extents[i];
-  return fmt::format("dim({},{})", fused.names.at(operand.tensor), i);
-}
-
 std::string times(const std::string& a, const std::string& b) {
   return a.empty() ? b : a + "*" + b;
-}
-
-// Multiplies the sizes of the original axes of a group.
-std::string total_of(const Fused& fused, const Operand& operand, const AxisGroup& group) {
-  std::string total;
-  for (size_t from : group.from)
-    if (group.from.size() == 1 || operand.original[from] != 1)
-      total = times(total, size_of_axis(fused, operand, from));
-  return total;
 }
 
 // Takes the extents of the nest's axes from the tensor axes along them.
@@ -248,6 +234,19 @@ void demand_fixed_counts(Fused& fused) {
 }
 
 }  // namespace
+
+std::string size_of_axis(const Fused& fused, const Operand& operand, size_t axis) {
+  if (operand.kept) return operand.extents[axis];
+  return fmt::format("dim({},{})", fused.names.at(operand.tensor), axis);
+}
+
+std::string total_of(const Fused& fused, const Operand& operand, const AxisGroup& group) {
+  std::string total;
+  for (size_t from : group.from)
+    if (group.from.size() == 1 || operand.original[from] != 1)
+      total = times(total, size_of_axis(fused, operand, from));
+  return total;
+}
 
 void demand(Fused& fused, const std::string& text) {
   if (std::find(fused.demands.begin(), fused.demands.end(), text) == fused.demands.end())

@@ -11,6 +11,7 @@
 #include "recipes/fuse/builder.h"
 #include "recipes/fuse/cuts.h"
 #include "recipes/fuse/extents.h"
+#include "recipes/fuse/ties.h"
 #include "recipes/fuse/views.h"
 #include "recipes/graph/attention.h"
 #include "recipes/graph/gathers.h"
@@ -271,10 +272,46 @@ Result<void> find_kept_extents(const Region& region, Fused& fused) {
   return {};
 }
 
+// Where the part of an output begins: after the values before it, if their sizes are known.
+Start start_of(const Builder& builder, const Region::Part& part) {
+  std::string sum;
+  for (const std::string& value : part.before) {
+    const auto extent = builder.sizes().extent_of(value, part.axis);
+    if (!extent) return part.start;
+    sum += (sum.empty() ? "" : "+") + *extent;
+  }
+  if (sum.empty()) return part.start;
+  return {.at = part.start.at, .from = sum};
+}
+
+// Adds what the start of an output's part requires of the output's size.
+void demand_part(Fused& fused, const Operand& operand, size_t axis) {
+  const Start& start = operand.starts[axis];
+  if (start.by_number) demand_size(fused, operand, axis);
+  if (start.step > 1) demand_parts(fused, operand, axis);
+}
+
+// If reductions read values whose sizes may differ at other shapes, returns the result of the first
+// one. An earlier stage can compute it in a loop nest of its own.
+std::string find_loose_cut(const Region& region, const std::vector<const Node*>& nodes,
+                           const Fused& fused) {
+  if (has_one_size(fused, region)) return "";
+  std::string first;
+  for (const Node* node : nodes) {
+    const auto reduction = find_reduction(region.source.graph, *node);
+    if (!reduction || !*reduction) continue;
+    if (!first.empty()) return first;  // another reduction remains
+    first = node->outputs.front().name;
+  }
+  return "";
+}
+
 // Fuses the region along the axes of the value `seen` or, if `seen` is empty, of the outputs.
 Attempt fuse_along(const Region& region, const std::string& seen) {
   const Graph& graph = region.source.graph;
   std::string cut;
+  std::vector<std::vector<size_t>> apart;
+  EqualSizes equal;
   auto run = [&]() -> Result<Fused> {
     std::vector<std::string> wanted;
     wanted.reserve(region.outputs.size());
@@ -301,7 +338,7 @@ Attempt fuse_along(const Region& region, const std::string& seen) {
       if (output.part) {
         shape[output.part->axis] = output.part->length;
         starts.resize(shape.size());
-        starts[output.part->axis] = output.part->start;
+        starts[output.part->axis] = start_of(builder, *output.part);
       }
       CG_TRY(Place place, place_output(shape, fused.axes));
       auto inst = builder.value(value->name,
@@ -336,14 +373,18 @@ Attempt fuse_along(const Region& region, const std::string& seen) {
           return fail(aimed.error());
         }
       }
-      if (output.part && output.part->start.by_number && !output.kept)
-        demand_size(fused, operand, output.part->axis);
-      if (output.part && (output.part->start.multiple > 0 || output.part->start.step > 1))
-        demand_parts(fused, operand, output.part->axis);
+      if (output.part && !output.kept) demand_part(fused, operand, output.part->axis);
       const int result = before_cast(fused, *inst, operand.dtype);
       fused.outputs.push_back({.operand = std::move(operand), .inst = result});
     }
     cut.clear();
+    apart = tied_outputs(fused, region);
+    if (apart.size() < 2) apart.clear();
+    if (apart.empty()) cut = find_loose_cut(region, nodes, fused);
+    if (!apart.empty() || !cut.empty()) {
+      equal = untied_sizes(fused, region);
+      return unsupported_error("values whose sizes may differ at other shapes");
+    }
     if (auto found = find_extents(fused); !found) {
       cut = builder.unsized();
       return fail(found.error());
@@ -353,7 +394,8 @@ Attempt fuse_along(const Region& region, const std::string& seen) {
     return std::move(fused);
   };
   Result<Fused> fused = run();
-  return {.fused = std::move(fused), .cut = cut};
+  return {
+      .fused = std::move(fused), .cut = cut, .apart = std::move(apart), .equal = std::move(equal)};
 }
 
 }  // namespace

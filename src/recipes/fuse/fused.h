@@ -23,7 +23,9 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "recipes/composites/recurrences.h"
@@ -86,11 +88,12 @@ struct Start {
   // The operand keeps its axis: index i selects element i + shift or, if that is outside the axis,
   // element i.
   bool moves = false;
-  bool reflects = false;   // an index outside the axis selects its mirror image
-  bool cyclic = false;     // an index (below twice the size) counts modulo the size
-  bool reversed = false;   // index i selects element shift - i instead of shift + i
-  std::string shift = {};  // plan expression; "": 0; "@": the index tensor's length
-  std::string from = {};   // `at` as a plan expression, if it depends on sizes
+  bool reflects = false;    // an index outside the axis selects its mirror image
+  bool cyclic = false;      // an index (below twice the size) counts modulo the size
+  bool reversed = false;    // index i selects element shift - i instead of shift + i
+  std::string shift = {};   // plan expression; "": 0; "@": the index tensor's length
+  std::string from = {};    // `at` as a plan expression, if it depends on sizes
+  std::string length = {};  // the slice's length as a plan expression; "": other rules give it
   // Returns the template argument of cutegen::place() and cutegen::take() for these flags.
   const char* rule() const {
     return moves      ? "6"
@@ -162,6 +165,8 @@ struct Fused {
   // steps, batch and states.
   std::optional<Recurrence> recurrence = {};
   std::vector<std::string> demands = {};  // the plan's requirements on sizes
+  std::string when = {};  // a plan expression; the stage runs only at shapes at which it is not 0
+  bool spare = false;     // `when` is 0 at the official shape
   // The numbers of reduced elements at the shapes that the evaluator times, ascending and without
   // duplicates. Empty if all these shapes have the official number, or if a number is not known.
   std::vector<int64_t> lengths = {};
@@ -176,12 +181,22 @@ struct Fused {
 // plan expressions.
 using Kept = std::map<std::string, std::vector<std::string>>;
 
+// For each axis of a value in scratch memory, texts of sizes that are equal to the axis' size at
+// every shape (ties.h).
+using SizeTexts = std::map<std::string, std::vector<std::set<std::string>>>;
+
+// Pairs of plan expressions of sizes.
+using EqualSizes = std::vector<std::pair<std::string, std::string>>;
+
 struct Region {
   // The range of elements along one axis of an output that a Fused computes.
   struct Part {
     size_t axis = 0;
     int64_t length = 0;
     Start start;
+    // The joined values whose elements precede the part along the axis. If their sizes are known,
+    // the part begins at the sum of their sizes, and not at `start`.
+    std::vector<std::string> before = {};
     // If the output goes to scratch: the size of the complete axis as a plan expression. This part
     // has only `length` elements.
     std::string whole = {};
@@ -199,6 +214,9 @@ struct Region {
   std::vector<Output> outputs;
   // For each value in `kept`, the axes that a reshape merged into its axes.
   std::map<std::string, MergedAxes> parts = {};
+  SizeTexts same = {};
+  // Sizes that are equal at every shape at which the program runs the region's stage.
+  EqualSizes equal = {};
   // Whether operands may be slices of tensors. If false, an earlier stage copies slices.
   bool slices = false;
   // Whether products may read packed weights (graph/weights.h) themselves, without an earlier stage
@@ -209,6 +227,12 @@ struct Attempt {
   Result<Fused> fused;
   // After an error, the value that an earlier stage should store; empty if that would not help.
   std::string cut;
+  // Set if a common loop nest would be wrong at some shapes. `apart`: the groups of outputs
+  // (indices of Region::outputs) that should have loop nests of their own; empty if there is only
+  // one group. `equal`: sizes that are equal at the shapes at which the nest would be right; empty
+  // if plan expressions cannot say it.
+  std::vector<std::vector<size_t>> apart = {};
+  EqualSizes equal = {};
 };
 
 Attempt fuse(const Region& region);

@@ -8,6 +8,7 @@
 #include "recipes/fuse/views.h"
 #include "recipes/graph/permutation.h"
 #include "recipes/graph/pointwise.h"
+#include "recipes/views/slice_part.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -42,9 +43,7 @@ std::optional<std::string> NestSizes::extent_of(const std::string& name, size_t 
     if (const auto from =
             input ? axis_before(*node, nest_.shape_of(*input).size(), axis) : std::nullopt)
       return extent_of(*input, *from);
-    if (base_name(node->op) == "slice" && input && nest_.shape_of(*input).size() > axis &&
-        nest_.shape_of(*input)[axis] == nest_.shape_of(name)[axis])
-      return extent_of(*input, axis);
+    if (input && is_slice(*node)) return slice_extent(*node, name, *input, axis);
     const auto pointwise = lower_pointwise(*node);
     if (!pointwise || !*pointwise) return std::nullopt;
     for (const std::string& operand : (*pointwise)->operands)
@@ -55,6 +54,20 @@ std::optional<std::string> NestSizes::extent_of(const std::string& name, size_t 
   const auto known = nest_.fused().names.find(name);
   if (known == nest_.fused().names.end()) return std::nullopt;
   return fmt::format("dim({},{})", known->second, axis);
+}
+
+std::optional<std::string> NestSizes::slice_extent(const Node& node, const std::string& name,
+                                                   const std::string& input, size_t axis) const {
+  const Shape &whole = nest_.shape_of(input), &own = nest_.shape_of(name);
+  if (whole.size() != own.size()) return std::nullopt;
+  const auto extent = extent_of(input, axis);
+  if (!extent || own[axis] == whole[axis]) return extent;
+  size_t output = 0;
+  while (node.outputs[output].name != name) ++output;
+  const auto part = part_of(node, output, whole);
+  const bool equal = part && !part->by_number && part->step == 1 && own[axis] > 0;
+  if (!equal || whole[axis] % own[axis] != 0) return std::nullopt;
+  return fmt::format("(({})/{})", *extent, whole[axis] / own[axis]);
 }
 
 std::optional<std::string> NestSizes::shifted_extent(const Node& node, size_t axis) const {

@@ -22,6 +22,10 @@ class NestSizes {
 
   // The size of an axis of a tensor of the task or of a value in scratch, as a plan expression.
   std::optional<std::string> extent_of(const std::string& name, size_t axis) const;
+  // The size of an axis of `name`, a result of a slice or split of `input`. A sliced axis has a
+  // known size if it is one of several equal parts.
+  std::optional<std::string> slice_extent(const Node& node, const std::string& name,
+                                          const std::string& input, size_t axis) const;
   // The size of an axis of the result of cutegen.shift (graph/decompose.h): the size of the input's
   // axis plus the elements that a padding or a repetition adds.
   std::optional<std::string> shifted_extent(const Node& node, size_t axis) const;

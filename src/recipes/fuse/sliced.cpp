@@ -91,6 +91,36 @@ std::string length_text(Builder& builder, const Node& node, size_t item) {
   return std::to_string(argument(node, 1, "split_sizes").at(item).get<int64_t>());
 }
 
+// The length of the parts that split() or chunk() returns, if the last part may be shorter; nothing
+// if all parts are equal.
+std::optional<std::string> chunk_text(Builder& builder, const Node& node, const SlicePart& part,
+                                      const std::string& from) {
+  const std::string base = base_name(node.op);
+  const Json length = argument(node, 1, "split_size");
+  if ((base != "split" && base != "unsafe_split") || !length.is_number_integer())
+    return std::nullopt;
+  if (const std::string text = bound_text(builder, node, 1); !text.empty()) return text;
+  const int64_t first = node.outputs.front().shape[part.dim],
+                last = node.outputs.back().shape[part.dim];
+  if (!part.by_number && first == last) return std::nullopt;
+  const auto whole = builder.sizes().extent_of(from, part.dim);
+  const auto of = [](const SizeArgument& size) { return size.index == 1 && size.share; };
+  const bool share = std::any_of(node.sizes.begin(), node.sizes.end(), of);
+  if (share && whole) return fmt::format("ceil_div({},{})", *whole, node.outputs.size());
+  if (!part.by_number && whole)  // the axis has one size at all shapes of the task
+    demand(builder.nest().fused(),
+           fmt::format("{} == {}", *whole, builder.nest().shape_of(from)[part.dim]));
+  return std::to_string(length.get<int64_t>());
+}
+
+// The length of a part of a split whose other parts have the length `chunk`.
+std::string chunk_length(Builder& builder, const Node& node, size_t output, const SlicePart& part,
+                         const std::string& from, const std::string& chunk) {
+  if (output + 1 < node.outputs.size()) return chunk;
+  const auto whole = builder.sizes().extent_of(from, part.dim);
+  return whole ? fmt::format("({}-{}*{})", *whole, chunk, output) : "";
+}
+
 // Where a part of an axis of `from` begins. `along`: the elements that the kernel reads.
 Result<Start> start_of_slice(Builder& builder, const Node& node, size_t output,
                              const SlicePart& part, const std::string& from, int64_t length,
@@ -102,6 +132,11 @@ Result<Start> start_of_slice(Builder& builder, const Node& node, size_t output,
     for (size_t i = 0; i < output; ++i) text += "+" + length_text(builder, node, i);
     return Start{.at = part.at, .by_number = true, .from = text};
   }
+  if (const auto chunk = chunk_text(builder, node, part, from))
+    return Start{.at = part.at,
+                 .by_number = true,
+                 .from = fmt::format("{}*{}", *chunk, output),
+                 .length = chunk_length(builder, node, output, part, from, *chunk)};
   if (const std::string text = bound_text(builder, node, 2); !text.empty()) {
     if (part.at > 0) return Start{.at = part.at, .by_number = true, .from = text};
     demand(nest.fused(), text + " == 0");
@@ -187,6 +222,7 @@ Result<int> build_slice(Builder& builder, const Node& node, size_t output, const
   if (moved && !(is_fixed(start) && is_fixed(own))) return copied(": a slice of a slice");
   if (moved) own = {.at = start.at + part->at, .open_end = own.open_end};
   start = std::move(own);
+  if (axis >= 0 && !start.length.empty()) nest.fused().axes[size_t(axis)].shown = start.length;
   if (splits_by_sizes(node) && view.axes[part->dim] >= 0)
     nest.fused().axes[size_t(view.axes[part->dim])].shown = length_text(builder, node, output);
   show_slice(builder, node, *part, *from, view);

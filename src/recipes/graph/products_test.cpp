@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "recipes/graph/pointwise.h"
+
 namespace cutegen::recipes {
 namespace {
 

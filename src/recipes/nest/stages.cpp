@@ -9,11 +9,13 @@
 #include "recipes/composites/composites.h"
 #include "recipes/fuse/builder.h"
 #include "recipes/fuse/extents.h"
+#include "recipes/fuse/ties.h"
 #include "recipes/fuse/views.h"
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/scales.h"
 #include "recipes/nest/ends.h"
+#include "recipes/nest/fuse_if_equal.h"
 #include "recipes/nest/joined.h"
 #include "recipes/nest/windowed.h"
 #include "recipes/spatial/conv_products.h"
@@ -208,20 +210,22 @@ std::optional<Contraction> join(const Task& task, const Region& region, const Ma
 
 struct Joined {
   size_t axis = 0;
-  std::vector<int64_t> lengths;  // of the operands along it
+  std::vector<std::string> values;
+  std::vector<int64_t> lengths;  // of the values along the axis
 };
 
 std::optional<Joined> joined_axis(const Graph& graph, const Node& join) {
   const Shape& whole = join.outputs[0].shape;
   const Json dim = argument(join, 1, "dim");
   const int64_t given = dim.is_number_integer() ? dim.get<int64_t>() : 0;
-  Joined joined{.axis = size_t(given < 0 ? given + int64_t(whole.size()) : given), .lengths = {}};
+  Joined joined{.axis = size_t(given < 0 ? given + int64_t(whole.size()) : given)};
   const bool stacks = base_name(join.op) == "stack";
   for (const Json& item : argument(join, 0, "tensors")) {
     const Value* operand = graph.find(reference(item).value_or(""));
     if (!operand || joined.axis >= whole.size() ||
         (!stacks && operand->shape.size() <= joined.axis))
       return std::nullopt;
+    joined.values.push_back(operand->name);
     joined.lengths.push_back(stacks ? 1 : operand->shape[joined.axis]);
   }
   return joined;
@@ -266,9 +270,17 @@ class Solver {
   // Each group of outputs has one stage at the end.
   Result<Stages> run(const std::vector<Outputs>& groups) {
     std::vector<Made> last;
-    for (const Outputs& outputs : groups) {
-      CG_TRY(Stage stage, solve(outputs));
-      last.push_back({.outputs = outputs, .stage = std::move(stage)});
+    for (const Outputs& group : groups) {
+      const std::vector<Outputs> parts = tied(group);
+      Region whole = region(group, kept_);
+      whole.slices = true;
+      std::optional<Fused> together =
+          parts.size() > 1 ? fuse_if_equal(std::move(whole)) : std::nullopt;
+      for (const Outputs& outputs : parts) {
+        CG_TRY(Stage stage, solve(outputs));
+        last.push_back({.outputs = outputs, .stage = std::move(stage)});
+      }
+      if (together) add_choice(last, parts.size(), group, std::move(*together));
     }
     gather_reductions(source_.graph, made_);
     merge_neighbours();
@@ -287,8 +299,10 @@ class Solver {
     }
     for (Made& made : last) stages.list.push_back(std::move(made.stage));
     fuse_after_windows(stages, names_, [](const Fused& fused) {
-      return !fused.reduces() && !fused.scans() && !fused.special();
+      return !fused.reduces() && !fused.scans() && !fused.special() && fused.when.empty();
     });
+    for (const auto& [first, other] : assumed_)
+      stages.demands.push_back(fmt::format("{} == {}", first, other));
     for (Stage& stage : stages.list) {
       if (auto* fused = std::get_if<Fused>(&stage)) {
         const auto places = fused->names.find(kPlaces);
@@ -308,6 +322,8 @@ class Solver {
                   .kept = std::move(kept),
                   .outputs = outputs,
                   .parts = parts_,
+                  .same = same_,
+                  .equal = assumed_,
                   .packed = options_.packed};
   }
 
@@ -323,11 +339,48 @@ class Solver {
     return a;
   }
 
+  // Divides outputs that a common loop nest would get wrong at some of the task's shapes.
+  std::vector<Outputs> tied(const Outputs& outputs) {
+    if (outputs.size() < 2) return {outputs};
+    Attempt a = attempt(outputs, kept_);
+    if (!a.apart.empty() && assume(a.equal)) a = attempt(outputs, kept_);
+    if (a.apart.empty()) return {outputs};
+    std::vector<Outputs> groups;
+    for (const std::vector<size_t>& group : a.apart) {
+      groups.emplace_back();
+      for (size_t i : group) groups.back().push_back(outputs[i]);
+    }
+    return groups;
+  }
+
+  // If the sizes are equal at all shapes of the task, the plan may require it.
+  bool assume(const EqualSizes& equal) {
+    const bool holds = std::all_of(equal.begin(), equal.end(), [&](const auto& pair) {
+      return same_size(task_, names_, pair.first, pair.second);
+    });
+    if (equal.empty() || !holds) return false;
+    assumed_.insert(assumed_.end(), equal.begin(), equal.end());
+    return true;
+  }
+
+  // Puts `together` before the last stages, which compute the same outputs at all other shapes.
+  static void add_choice(std::vector<Made>& last, size_t stages, const Outputs& group,
+                         Fused together) {
+    for (auto made = last.end() - long(stages); made != last.end(); ++made) {
+      auto& fused = std::get<Fused>(made->stage);
+      fused.when = fmt::format("{} == 0", together.when);
+      fused.spare = true;
+    }
+    last.insert(last.end() - long(stages),
+                Made{.outputs = group, .stage = Stage(std::move(together))});
+  }
+
   // Keeps values in scratch until the rest fits into one loop nest, or into the last product's.
   Result<Stage> solve(const Outputs& outputs) {
     for (;;) {
       Attempt a = attempt(outputs, kept_);
       if (a.fused) return Stage(std::move(*a.fused));
+      if (assume(a.equal)) continue;
       const Node* cut = source_.graph.producer(a.cut);
       // Operators with their own kernel cannot write parts of tensors.
       const bool part = std::any_of(outputs.begin(), outputs.end(),
@@ -440,6 +493,8 @@ class Solver {
     CG_TRY(Stage stage, producer && is_window(*producer) ? windowed(region({}, kept_), *producer)
                                                          : solve(outputs));
     kept_[name] = outputs_of(stage)[0].operand.extents;
+    if (const auto* fused = std::get_if<Fused>(&stage))
+      same_[name] = equal_sizes(*fused, fused->outputs[0], region({}, kept_));
     if (const auto* product = std::get_if<Contraction>(&stage);
         product && value->shape.size() == (product->batch_axes.empty() ? 2 : 3) &&
         value->shape[0] ==
@@ -602,7 +657,8 @@ class Solver {
       both.insert(both.end(), made_[i + 1].outputs.begin(), made_[i + 1].outputs.end());
       Kept others = kept_;
       for (const Region::Output& output : both) others.erase(output.value);
-      Attempt a = attempt(both, std::move(others));
+      Attempt a = attempt(both, others);
+      if (assume(a.equal)) a = attempt(both, std::move(others));
       if (!a.fused || !keeps_extents(task_, names_, kept_, *a.fused)) {
         ++i;
         continue;
@@ -621,6 +677,8 @@ class Solver {
   Names words_;
   Kept kept_;
   std::map<std::string, MergedAxes> parts_;
+  SizeTexts same_;
+  EqualSizes assumed_;  // the plan requires that these sizes are equal
   std::vector<Made> made_;
   size_t open_ = 0;
 };
@@ -637,10 +695,19 @@ std::vector<Outputs> by_shape(const Graph& graph, const Outputs& outputs) {
   return groups;
 }
 
-// Describes where a part of an output begins. The part has `length` of the axis's `size` elements.
-Start part_start(int64_t at, int64_t length, int64_t size, bool equal) {
-  if (equal) return {.at = at, .multiple = at / length};
-  return {.at = at, .to_end = at > 0 && at + length == size, .by_number = at + length != size};
+// Describes where a part of an output begins if the sizes of the parts before it are not known. The
+// part has `length` of the axis's `size` elements.
+Start part_start(int64_t at, int64_t length, int64_t size) {
+  if (at == 0) return {};
+  return {.at = at, .to_end = at + length == size, .by_number = at + length != size};
+}
+
+// The part of an output that operand `i` of a join gives. Stacked values have one element each.
+Region::Part part_of_join(const Joined& joined, size_t i, int64_t at, int64_t size, bool stacks) {
+  Region::Part part{.axis = joined.axis, .length = joined.lengths[i]};
+  part.start = stacks ? Start{.at = at} : part_start(at, part.length, size);
+  if (!stacks) part.before.assign(joined.values.begin(), joined.values.begin() + long(i));
+  return part;
 }
 
 // If a joined tensor with the output's shape is an operand of the output's computation, returns the
@@ -692,19 +759,14 @@ std::vector<Outputs> by_part(const Graph& graph, const Outputs& outputs) {
       groups.push_back({output});
       continue;
     }
-    const auto& [axis, lengths] = *joined;
-    const int64_t size = join->outputs[0].shape[axis];
-    const bool equal =
-        std::adjacent_find(lengths.begin(), lengths.end(), std::not_equal_to<>()) == lengths.end();
+    const int64_t size = join->outputs[0].shape[joined->axis];
     int64_t at = 0;
-    for (int64_t length : lengths) {
-      if (length == 0) continue;
+    for (size_t i = 0; i < joined->lengths.size(); ++i) {
+      if (joined->lengths[i] == 0) continue;
       Region::Output part = output;
-      part.part = {.axis = axis,
-                   .length = length,
-                   .start = at == 0 ? Start{} : part_start(at, length, size, equal)};
+      part.part = part_of_join(*joined, i, at, size, base_name(join->op) == "stack");
       groups.push_back({part});
-      at += length;
+      at += joined->lengths[i];
     }
     parts = true;
   }

@@ -10,6 +10,11 @@
 // the stages must run, and the last stages write the task's outputs. A value in scratch memory has
 // the dtype that it has in PyTorch.
 //
+// One loop nest for several outputs may need sizes that are equal at the official shape, but not at
+// every shape that the module accepts. If they are equal at all shapes of the task, the plan
+// requires it. If not, one stage computes the outputs at shapes at which they are equal, and other
+// stages at all other shapes (Fused::when).
+//
 // Example: softmax(relu(x @ w), 1) -> a product that keeps relu(product), a softmax of its rows
 #pragma once
 
@@ -32,6 +37,7 @@ using Stage = std::variant<Fused, Contraction, Attention>;
 struct Stages {
   std::vector<Stage> list;
   std::vector<Scratch> scratch;
+  std::vector<std::string> demands = {};  // the plan's requirements beside those of the stages
 };
 
 const std::vector<FusedOutput>& outputs_of(const Stage& stage);

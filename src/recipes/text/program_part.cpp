@@ -71,7 +71,7 @@ Json official_sizes(const Task& task, const std::map<std::string, std::string>& 
   const auto unknown = [](const Node& node, const SizeArgument& size) {
     // No nest has an axis whose length depends on such an end.
     const bool end = size.index == 3 && node.op == kSlice;
-    return !size.known() && !size.share && !end;
+    return !size.known() && !size.share && !size.fixed && !end;
   };
   if (std::none_of(task.graph.nodes.begin(), task.graph.nodes.end(), [&](const Node& node) {
         return std::any_of(node.sizes.begin(), node.sizes.end(),
@@ -108,6 +108,7 @@ Result<KernelProgram> assemble(const Task& task, const Stages& stages,
     append(scratch, part.scratch);
     append(steps, part.steps);
   }
+  append(requirements, stages.demands);
   append(requirements, official_sizes(task, short_names(task)));
   Json plan{{"cutegen", 1}, {"dialect", "cute"}};
   plan["arch"] = Json::array({hopper ? std::string(kHopperArch) : "sm_80+"});

@@ -52,6 +52,10 @@ std::optional<SlicePart> part_of(const Node& node, size_t output, const Shape& s
     return part;
   }
   if (pieces) {
+    // split(8) gives parts of eight elements at every size, chunk(8) eight parts.
+    part.by_number = std::any_of(node.sizes.begin(), node.sizes.end(), [](const SizeArgument& of) {
+      return of.index == 1 && of.item == 0 && !of.share;
+    });
     for (size_t i = 0; i < output; ++i) part.at += part.drops ? 1 : node.outputs[i].shape[part.dim];
     part.raw = part.at;
     return part;

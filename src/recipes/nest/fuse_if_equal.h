@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop nest for shapes at which sizes are equal, although they differ at other shapes.
+//
+// Contract: fuse_if_equal() returns one loop nest for all outputs of the region, with the condition
+// on sizes at which the nest is right (Fused::when). Other stages must compute the outputs at all
+// other shapes. The function returns nullopt if such a nest does more than pointwise work, reads a
+// value in scratch memory, or changes a tensor that it reads. It also returns nullopt if the nest
+// is right at every shape.
+//
+// Example: cat([x, y], 1) -> both parts, when "(dim(x,1) == dim(y,1))"
+#pragma once
+
+#include <optional>
+
+#include "recipes/fuse/fused.h"
+
+namespace cutegen::recipes {
+
+std::optional<Fused> fuse_if_equal(Region region);
+
+}  // namespace cutegen::recipes
