@@ -6,7 +6,8 @@
 // channels contiguous and all other strides multiples of 16 bytes. Element is half_t, bfloat16_t or
 // tfloat32_t; floats must already be rounded to tf32. The weights have the layout (output channel,
 // step, channel of the step). A step is a filter tap with kDepth input channels (64, or 32 floats);
-// weights beyond the input channels are zero. TurnedTile and pack_steps() write these layouts.
+// weights beyond the input channels are zero. TurnedTile, TurnedHalves and pack_weights() write these
+// layouts.
 // Sums are floats. There are one to three axes, kSpatial; missing first axes have size 1.
 //
 // For a convolution of floats in tf32, Element may be half_t: both types have 11 significant bits,
@@ -215,37 +216,98 @@ class TurnedTile {
   }
 };
 
-// Returns element `index` of the packed weights of steps that are `depth` channels deep.
-// weight(out, in, k0, k1, k2) returns an unpacked weight.
-template <class Element, class F>
-CUTE_DEVICE Element pack_steps(ConvWindow const& window, int index, int depth, int channels,
-                               F&& weight) {
-  const int in = index % (window.chunks * depth);
-  int rest = index / (window.chunks * depth);
-  const int k2 = rest % window.kernel[2];
-  rest /= window.kernel[2];
-  const int k1 = rest % window.kernel[1];
-  rest /= window.kernel[1];
-  const int k0 = rest % window.kernel[0];
-  return conv_operand<Element>(in < channels ? to_float(weight(rest / window.kernel[0], in, k0, k1, k2))
-                                             : 0.0f);
-}
+// The same for 16-bit elements that need no conversion. Lanes transpose blocks of 8 x 8 elements as they
+// read shared memory, so that a thread stores 16 bytes. `shared` is an array of 64 * 64 elements,
+// aligned to 16 bytes. Vector elements of a channel are loaded together.
+template <class Element, int Vector>
+class TurnedHalves {
+  static constexpr int kLoads = 8 / Vector;  // of a chunk of 8 positions
+  struct alignas(16) Chunk {
+    Pack<Element, Vector> packs[kLoads];
+  };
+  Chunk chunks_[2];
 
-// Writes the packed weights, with `blocks` CTAs. This CTA has number `block`. If Watched is
-// true, Engine::Element is half_t, and the function returns whether fits_halves() is true for the
-// weights of each warp. A warp has 32 input channels of a filter tap.
+  // Returns the place of a chunk of a channel. No two lanes of a phase use the same banks.
+  static CUTE_DEVICE int place(int channel, int chunk) { return channel * 64 + (chunk ^ channel % 8) * 8; }
+
+ public:
+  template <class A>
+  CUTE_DEVICE void fetch(Element const* from, int64_t channel_stride, int positions, int channels,
+                         int first, int channel, A&& at) {
+    CUTE_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      const int c = channel + i * 32 + threadIdx.x / 8, p = first + threadIdx.x % 8 * 8;
+      CUTE_UNROLL
+      for (int j = 0; j < kLoads; ++j) {
+        chunks_[i].packs[j] = Pack<Element, Vector>{};
+        if (c < channels && p + j * Vector < positions)
+          chunks_[i].packs[j] = *reinterpret_cast<Pack<Element, Vector> const*>(
+              from + c * channel_stride + at(p + j * Vector));
+      }
+    }
+  }
+
+  CUTE_DEVICE void put(Element* shared) const {
+    CUTE_UNROLL
+    for (int i = 0; i < 2; ++i)
+      *reinterpret_cast<Chunk*>(shared + place(i * 32 + threadIdx.x / 8, threadIdx.x % 8)) = chunks_[i];
+  }
+
+  static CUTE_DEVICE bool store(Element const* shared, int positions, int first, int channel,
+                                Element* to, int pitch) {
+    const int lane = threadIdx.x % 32, chunk = threadIdx.x / 32, position = first + chunk * 8 + lane / 4;
+    CUTE_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      uint32_t words[4];  // of one position, two channels from each of four blocks
+      cute::SM75_U16x8_LDSM_T::copy(
+          *reinterpret_cast<cute::uint128_t const*>(shared + place(half * 32 + lane, chunk)), words[0],
+          words[1], words[2], words[3]);
+      gather_words(words);
+      const int c = channel + half * 32 + lane % 4 * 8;
+      if (position < positions && c < pitch)
+        *reinterpret_cast<uint4*>(to + int64_t(position) * pitch + c) =
+            make_uint4(words[0], words[1], words[2], words[3]);
+    }
+    return true;
+  }
+};
+
+// Writes the packed weights of steps that are Engine::kDepth channels deep, with `blocks` CTAs. This
+// CTA has number `block`. weight(out, in, k0, k1, k2) returns an unpacked weight. If Watched is
+// true, Engine::Element is half_t, and the function returns whether fits_halves() is true for each
+// 32 input channels of a filter tap. A warp packs the channels of one filter tap after another.
 template <class Engine, bool Watched, class F>
 CUTE_DEVICE bool pack_weights(int const (&kernel)[3], int in_channels, int64_t out_channels,
                               F&& weight, void* packed, int block, int blocks) {
   using Element = typename Engine::Element;
-  const ConvWindow window{{}, {kernel[0], kernel[1], kernel[2]}, {}, {}, {},
-                          cute::ceil_div(in_channels, Engine::kDepth)};
-  const unsigned all = unsigned(out_channels * window.steps() * Engine::kDepth);
+  constexpr int kLoads = 8;  // in flight
+  const int depth = cute::ceil_div(in_channels, Engine::kDepth) * Engine::kDepth,
+            rows = int(out_channels) * kernel[0] * kernel[1] * kernel[2], warps = blockDim.x / 32,
+            lane = threadIdx.x % 32;
   bool fits = true;
-  for (unsigned i = block * blockDim.x + threadIdx.x; i < all; i += blockDim.x * blocks) {
-    const Element x = pack_steps<Element>(window, int(i), Engine::kDepth, in_channels, weight);
-    static_cast<Element*>(packed)[i] = x;
-    if constexpr (Watched) fits &= fits_halves(__reduce_max_sync(0xffffffffu, half_magnitude(x)));
+  for (int row = block * warps + threadIdx.x / 32; row < rows; row += blocks * warps) {
+    int rest = row;
+    const int k2 = rest % kernel[2];
+    rest /= kernel[2];
+    const int k1 = rest % kernel[1];
+    rest /= kernel[1];
+    const int k0 = rest % kernel[0], out = rest / kernel[0];
+    Element* to = static_cast<Element*>(packed) + int64_t(row) * depth;
+    for (int first = 0; first < depth; first += 32 * kLoads) {
+      Element values[kLoads];
+      CUTE_UNROLL
+      for (int i = 0; i < kLoads; ++i) {
+        const int in = first + i * 32 + lane;
+        values[i] =
+            conv_operand<Element>(in < in_channels ? to_float(weight(out, in, k0, k1, k2)) : 0.0f);
+      }
+      CUTE_UNROLL
+      for (int i = 0; i < kLoads; ++i) {
+        if (first + i * 32 < depth) to[first + i * 32 + lane] = values[i];
+        if constexpr (Watched)
+          fits &= fits_halves(__reduce_max_sync(0xffffffffu, half_magnitude(values[i])));
+      }
+    }
   }
   return fits;
 }

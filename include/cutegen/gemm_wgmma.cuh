@@ -126,6 +126,21 @@ CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to
   }
 }
 
+// Before the call, each of four lanes holds two columns of two groups of 8 columns, at from[first] and
+// from[first + 4]. Afterwards, a pair of lanes holds the columns of both groups: even lanes four
+// neighbours of the first group, odd lanes of the second.
+template <int Size>
+CUTE_DEVICE void gather_four(float const (&from)[Size], int first, float (&to)[4]) {
+  const bool odd = threadIdx.x & 1;
+  CUTE_UNROLL
+  for (int i = 0; i < 2; ++i) {
+    const float low = from[first + i], high = from[first + 4 + i];
+    const float got = __shfl_xor_sync(0xffffffffu, odd ? low : high, 1);
+    to[i] = odd ? got : low;
+    to[2 + i] = odd ? high : got;
+  }
+}
+
 // Before the call, each of four lanes holds one word of each of four groups. Afterwards, lane i holds
 // the four words of group i.
 CUTE_DEVICE void gather_words(uint32_t (&words)[4]) {
@@ -360,7 +375,7 @@ struct WgmmaGemm {
     if constexpr (kCluster > 1) cute::cluster_sync();
   }
 
-  // Calls f(results, m, n) for every V neighbouring results along n; V is 1, 2 or 8. All threads of
+  // Calls f(results, m, n) for every V neighbouring results along n; V is 1, 2, 4 or 8. All threads of
   // a warp must call each().
   template <int V, class F>
   CUTE_DEVICE void each(TileIndex tile, F&& f) const {
@@ -373,7 +388,7 @@ struct WgmmaGemm {
   // overlap.
   template <int V, class Prepare, class F>
   CUTE_DEVICE void each(TileIndex tile, Prepare&& prepare, F&& f) const {
-    static_assert(V == 1 || V == 2 || V == 8);
+    static_assert(V == 1 || V == 2 || V == 4 || V == 8);
     constexpr int kRuns = kGroupPart / V, kBatch = kRuns % 4 == 0 ? 4 : kRuns % 3 == 0 ? 3 : 2;
     CUTE_UNROLL
     for (int block = 0; block < kBlocks; ++block) {
@@ -393,6 +408,8 @@ struct WgmmaGemm {
           for (int g = 0; g < Groups; ++g) {
             if constexpr (V == 8) {
               gather_columns(results[block], g * kGroupPart + first_of_eight(i), c[g]);
+            } else if constexpr (V == 4) {
+              gather_four(results[block], g * kGroupPart + i / 8 * 8 + i / 4 % 2 * 2, c[g]);
             } else {
               CUTE_UNROLL
               for (int v = 0; v < V; ++v) c[g][v] = results[block][g * kGroupPart + i + v];
@@ -458,6 +475,8 @@ struct WgmmaGemm {
     const int n = tile.n * kGroupN;
     if constexpr (V == 8)
       return {m + i / 8 % 2 * 8, n + first_of_eight(i) / 16 * 32 + lane % 4 * 8};
+    else if constexpr (V == 4)
+      return {m + i / 4 % 2 * 8, n + i / 8 * 16 + lane % 2 * 8 + lane % 4 / 2 * 4};
     else
       return {m + i / 2 % 2 * 8, n + i / 4 * 8 + lane % 4 * 2 + i % 2};
   }

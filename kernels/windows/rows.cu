@@ -47,7 +47,7 @@ CUTE_DEVICE bool {{arrange}}_input(const {{input_type}}* {{input}}, void* turned
   };
   auto channel_of = [&](int64_t t) { return int(t % tiles_of_image) % across * 64; };
   auto first_of = [&](int64_t t) { return int(t % tiles_of_image) / across * 64; };
-  cutegen::TurnedTile<Element, kVector, Watched, {{input_type}}> turn;
+  {{turn}} turn;
   auto fetch = [&](int64_t t) {
     turn.fetch({{input}} + t / tiles_of_image * in_n, in_c, positions, int(in_of_group), first_of(t),
                channel_of(t), at);
@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(256)
        const {{input_type}}* __restrict__ {{input}}, {{packed_type}}* __restrict__ turned,{{flags_param}}
        int64_t packs, int64_t tiles, {{arrange_sizes}}) {
   using Element = {{geometry}}::Element;
-  __shared__ Element shared[64 * 66];
+  __shared__ __align__(16) Element shared[64 * 66];
   [[maybe_unused]] bool fits = true;
   if (blockIdx.x < packs)
     fits = {{arrange}}_weights<{{engine}}, {{watched}}>({{weight}}, packed, int(blockIdx.x), int(packs), {{weight_list}});

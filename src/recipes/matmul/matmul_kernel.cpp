@@ -227,7 +227,12 @@ std::string vector_rule(const Contraction& c, const Json& params, const Factor& 
 
 std::string output_rule(const Contraction& c, const Json& params) {
   if (params.at("vector") == 1 || c.loops_n.empty()) return "1";
-  if (!c.joined()) return multiple_rule(c.loops_n.back().extent, out_vector(c, params));
+  const int64_t vector = out_vector(c, params);
+  const std::string& columns = c.loops_n.back().extent;
+  if (!c.joined() && vector == 8 && engine_of(c, params) == MatmulEngine::wgmma)
+    return fmt::format("({0}) % 8 == 0 ? 8 : ({0}) % 4 == 0 ? 4 : {1}", columns,
+                       multiple_rule(columns, 2));
+  if (!c.joined()) return multiple_rule(columns, vector);
   std::string rule;  // of the part with the smallest vector
   for (const Contraction* part : parts_of(c)) {
     const std::string own =

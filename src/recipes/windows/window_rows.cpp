@@ -203,17 +203,20 @@ class RowsPlan {
 
   // The width of the turning kernel's loads: several positions if they are contiguous and aligned.
   std::string vector_rule() const {
-    const int64_t vector = 16 / int64_t(size_of(leaf_.input.dtype));
-    std::string rest = fmt::format("({})%{}+({})%{}+({})%{}", step(0), vector, step(1), vector,
-                                   positions(), vector);
-    std::string distance = "1";
+    std::string distance = "1", apart;
     for (size_t i = window_.rank() + 1; i >= 2; --i) {
-      rest += fmt::format("+(({}) == {} ? 0 : 1)", step(i), distance);
+      apart += fmt::format("{}(({}) == {} ? 0 : 1)", apart.empty() ? "" : "+", step(i), distance);
       distance = distance == "1" ? "(" + size(i) + ")" : fmt::format("{}*({})", distance, size(i));
     }
-    if (const std::string start = start_text(fused_, leaf_.input); start != "0")
-      rest += fmt::format("+({})%{}", start, vector);
-    return fmt::format("{} == 0 ? {} : 1", rest, vector);
+    std::string rule = "1";
+    for (int64_t vector = 2; vector <= 16 / int64_t(size_of(leaf_.input.dtype)); vector *= 2) {
+      std::string rest = fmt::format("{4}+({0})%{3}+({1})%{3}+({2})%{3}", step(0), step(1),
+                                     positions(), vector, apart);
+      if (const std::string start = start_text(fused_, leaf_.input); start != "0")
+        rest += fmt::format("+({})%{}", start, vector);
+      rule = fmt::format("{} == 0 ? {} : {}", rest, vector, rule);
+    }
+    return rule;
   }
 
   void symbols(ProgramPart& part) const {
@@ -278,7 +281,7 @@ class RowsPlan {
   // CTAs of the kernel that packs the weights.
   std::string packs() const {
     return fmt::format("min(ceil_div(({})*{},1024),{})", out_of_group_text(fused_), label_("depth"),
-                       2 * kSms);
+                       4 * kSms);
   }
 
   // The size of an axis of the kernel, as a plan expression.
@@ -438,6 +441,9 @@ class RowsWriter : RowsPlan {
     t["channel_values"] = std::to_string(channel_values(fused_).size());
     t["shared"] = std::to_string(shared());
     t["vector"] = label_("VECTOR");
+    t["turn"] = halves(fused_) ? fmt::format("cutegen::TurnedHalves<Element, kVector>")
+                               : fmt::format("cutegen::TurnedTile<Element, kVector, Watched, {}>",
+                                             type_of(leaf_.input));
     for (size_t i = 0; i < 3; ++i) {
       const std::string axis = std::to_string(i);
       t["stride" + axis] = std::to_string(padded(window_.stride, i, 1));

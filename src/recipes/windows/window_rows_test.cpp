@@ -12,6 +12,7 @@ namespace cutegen::recipes {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 struct RowsCase {
   Task task;
@@ -38,6 +39,17 @@ TEST(WindowRows, MultipliesHalvesWithoutConversion) {
   EXPECT_THAT(source, HasSubstr("using Element = bfloat16_t;"));
   const Json map = to_json(p.plan).at("tensor_maps").at("map_input");
   EXPECT_EQ(map.at("im2col").at("lower"), Json::array({"0-1", "0-1"}));
+}
+
+// Of images whose channels are not multiples of 16 bytes, it loads the largest aligned vectors.
+TEST(WindowRows, LoadsAlignedVectorsOfTheInput) {
+  const RowsCase halves("conv_rows_bf16"), floats("conv_rows_floats");
+  const auto rule = [](const RowsCase& c) {
+    return to_json(c.program({{"by_rows", 1}}).plan).at("symbols").at("vector").get<std::string>();
+  };
+  EXPECT_THAT(rule(halves), HasSubstr("((dim(x,2))*(dim(x,3)))%4 == 0 ? 4 : "));
+  EXPECT_THAT(rule(halves), HasSubstr("((dim(x,2))*(dim(x,3)))%8 == 0 ? 8 : "));
+  EXPECT_THAT(rule(floats), Not(HasSubstr("%8")));
 }
 
 TEST(WindowRows, CopiesTheInputToChannelsLastOrder) {
