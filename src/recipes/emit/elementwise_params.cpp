@@ -135,9 +135,10 @@ Json elementwise_safe(const Fused& fused) {
       {"vector", vector}, {"items", std::max<int64_t>(two ? 2 : 1, narrow)}, {"threads", 256}};
   if (!is_flat(fused) && shared_loop(fused, make_nest(fused)) >= 0) {
     // On an H100, rotary embedding of [8, 32, 2048, 128] takes 122.5 us this way, else 126.1 us.
+    // On an H200, [2, 32, 4096, 128] take 40.2 us with 256 threads and 38.7 us with 128.
     const bool shares = reads_again_from_l2(fused);
     params["shared"] = shares ? 1 : 0;
-    if (shares) params["items"] = 4;
+    if (shares) params["items"] = 4, params["threads"] = 128;
   }
   if (!is_flat(fused) && turned_loop(fused, nest) >= 0)
     params["tiled"] = params.value("shared", 0) == 0 ? 1 : 0;
