@@ -22,11 +22,17 @@
 // then at most 2^-27 of the largest value of each of its two runs. Infinities, NaN and operands
 // whose largest magnitude is below 2^-112 set the flag, too.
 //
+// A sum of few terms may consist of a tiny value of one operand times a large value of the other,
+// although large values stand beside the tiny one. If the depth is at most 128, three values below
+// 2^-4 (2^-19 of the operand's largest magnitude), but not zero, in one block therefore set the
+// flag. Of a million normally distributed values, about seven are that small. At larger depths,
+// sums have enough terms of other magnitudes.
+//
 // A product in tf32 needs only high parts, because half precision rounds like tf32. With Parts 1,
 // split_pairs() stores batch b in matrix b, and the scales are 1, so that no kernel has to find the
 // largest magnitudes. The flag is set if a magnitude is above half precision's largest number, or
 // if a run's largest magnitude is below 2^-13, because rounding errors may then be above 2^-12 of
-// this magnitude.
+// this magnitude. At a depth of at most 128, three values below 2^-17 in one block set it, too.
 //
 // Example: find_largest<4, true>(rows, 0, control);           // kernel 1
 //          SplitScales scales(control);                       // kernel 2
@@ -42,6 +48,8 @@ constexpr int kControl = 3;  // words of `control` before the magnitudes
 constexpr int kSplitThreads = 256;
 constexpr int kSplitDepth = 64;
 constexpr int kShortRun = 8;
+constexpr int kShallow = 128;  // at most so deep, a sum has few terms
+constexpr int kMostTiny = 2;   // in a block of an operand of a shallow product
 
 // Returns 2^exponent; the exponent is in [-126, 127].
 CUTE_DEVICE float power_of_two(int exponent) {
@@ -183,6 +191,7 @@ CUTE_DEVICE void split_pairs(Global const& global, int which, SplitScales const&
                              cute::half_t* pairs, uint32_t* control) {
   using Block = SplitBlock<AlongDepth>;
   constexpr float kLeast = Parts == 2 ? 4.0f : 0x1p-13f, kMost = 65504.0f;
+  constexpr float kTiny = Parts == 2 ? 0x1p-4f : 0x1p-17f;
   if (!scales.fits) return;
   const float scale = power_of_two(scales.exponent[which]);
   const int rows = cute::size<0>(global), depths = cute::size<1>(global);
@@ -192,6 +201,7 @@ CUTE_DEVICE void split_pairs(Global const& global, int which, SplitScales const&
   each_block<Vector, AlongDepth>(global, [&](auto const& x, int row, int depth, int batch) {
     // The largest magnitudes across packs, and across the elements of each pack.
     float across[4] = {}, within[Block::kPacks] = {};
+    unsigned tiny = 0;
     CUTE_UNROLL
     for (int i = 0; i < Block::kPacks; ++i) {
       Pack<cute::half_t, 4> high, low;
@@ -203,6 +213,7 @@ CUTE_DEVICE void split_pairs(Global const& global, int which, SplitScales const&
         // A magnitude that the scale rounds to zero still counts.
         const float size = x[i][v] != 0 ? fmaxf(fabsf(scaled), 1e-30f) : 0.0f;
         if (Parts == 1 && !(fabsf(scaled) <= kMost)) wrong = true;  // also NaN
+        tiny += size > 0 && size < kTiny;
         across[v] = fmaxf(across[v], size);
         within[i] = fmaxf(within[i], size);
       }
@@ -219,6 +230,7 @@ CUTE_DEVICE void split_pairs(Global const& global, int which, SplitScales const&
                deep = depths - depth >= cute::min(depths, kShortRun);
     const bool small_across = any_small<kLanes, 32>(across, kLeast),
                small_within = any_small<1, kLanes>(within, kLeast);
+    if (depths <= kShallow) wrong |= __reduce_add_sync(0xffffffffu, tiny) > kMostTiny;
     wrong |= AlongDepth ? (tall && small_across) || (deep && small_within)
                         : (deep && small_across) || (tall && small_within);
   });

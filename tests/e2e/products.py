@@ -83,6 +83,38 @@ def bad(result: str = "x @ y", rows: int = 128, columns: int = 96, depth: int = 
     return BAD.format(result=result, rows=rows, columns=columns, depth=depth, dtype=dtype, large=large, small=small)
 
 
+# Rows of length one. In the family `extremes`, values of many magnitudes stand side by side in them, and at a small
+# depth, a sum may consist of products of a large and a tiny value.
+COSINES = '''import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+rows, columns, depth = 4096, 4096, 512
+
+
+class Model(nn.Module):
+    def forward(self, x, y):
+        return F.normalize(x, dim=1) @ F.normalize(y, dim=1).T
+
+
+def get_inputs():
+    return [torch.randn(rows, depth), torch.randn(columns, depth)]
+
+
+def get_init_inputs():
+    return []
+'''
+SHALLOW = '''[[shapes]]
+name = "shallow1"
+weight = 0
+constants = {rows = 520, columns = 264, depth = 8}
+[[shapes]]
+name = "shallow"
+weight = 0
+constants = {rows = 520, columns = 264, depth = 24}
+'''
+
+
 STAGES = '''import torch
 import torch.nn as nn
 
@@ -301,6 +333,10 @@ class Products(harness.Case):
 
     def test_bad_input(self) -> None:
         self.correct(harness.in_turn(BAD_INPUT, 5))
+
+    def test_pairs_of_halves_at_a_small_depth(self) -> None:
+        row = self.correct({"cosines": (COSINES, SHALLOW)})["cosines"]
+        self.assertIn("split_3_halves", row.kernels)
 
     def test_before_hopper(self) -> None:
         tasks = harness.in_turn(BEFORE_HOPPER, 2)
