@@ -96,7 +96,7 @@ class Search:
         """The shape in which each size of this length is shorter, or None."""
         if length < LEAST_SHORTENED:
             return None
-        values = {k: v - SHORTER if v == length else v for k, v in constants.items()}
+        values = {k: self.shrinker.in_blocks(k, v - SHORTER) if v == length else v for k, v in constants.items()}
         trace = self.shrinker.attempt(values)
         return (values, trace) if trace is not None and self.shrinker.fits(trace) else None
 
@@ -109,7 +109,7 @@ class Search:
         from .shrink import goes_first, is_batch
 
         sizes = self.shrinker.sizes.items()
-        yield {k: min(v, 3 if is_batch(k) else 8) for k, v in sizes}
+        yield {k: min(v, 3 if is_batch(k) else self.shrinker.in_blocks(k, 8)) for k, v in sizes}
         for constants in self.known:
             yield self.at(constants)
         yield {k: 1 if goes_first(k) else v for k, v in self.at(self.known[0]).items()}
@@ -121,7 +121,7 @@ class Search:
     def attempt(self, ground: Ground, n: int) -> Found | None:
         """Returns (constants, trace) if the module accepts this size and the work fits, else None."""
         whole = self.official[ground.names[0]]
-        together = {k: n * self.official[k] // whole for k in ground.names}
+        together = {k: self.shrinker.in_blocks(k, n * self.official[k] // whole) for k in ground.names}
         values = {**ground.values, **together}
         constants = {k: v for k, v in values.items() if v != self.official[k]}
         shrinker = self.shrinker
@@ -132,7 +132,7 @@ class Search:
             ground.refusals += 1
             return None
         if shrinker.fits(trace):
-            return constants, trace
+            return shrinker.in_whole_windows((constants, trace))
         ground.most = n * shrinker.most_flops / max(trace.flops, shrinker.most_flops)
         return None
 

@@ -38,6 +38,7 @@ ONE_ODD_ELEMENTS = 1 << 23  # from here on one odd shape is enough, because the 
 MOST_RUNS = 40
 MOST_SECONDS = 3.0
 LEAST = 8  # smaller constants are probably axes, kernel sizes or group counts
+MOST_OF_BLOCKS = 3  # so many blocks of an axis that a convolution divides must remain possible
 INNER = 1031  # a prime over 1,024
 BATCH = re.compile(r"batch|^(bs|n|b)$", re.IGNORECASE)
 FIXED = re.compile(r"kernel|strid|pad|dilat|axis|(?<![a-z])eps|seed|num_layers|^rates$", re.IGNORECASE)
@@ -82,6 +83,8 @@ class Shrinker:
         self.leads = {n: v for n, v in source.constants.items() if ".lead" in n}
         # Channels with these values stay multiples of `groups`: {value: least number for each group}.
         self.groups, self.grouped = 1, dict[int, int]()
+        # Sizes with these values stay multiples of a number: {value: number}.
+        self.blocks = {v: n for v, n in official.blocks().items() if n <= v // MOST_OF_BLOCKS}
         self.cache: dict[tuple[tuple[str, int], ...], Trace | None] = {}
         self.renew()
         self.reason = "no module-level integer constant decides a size"
@@ -163,8 +166,13 @@ class Shrinker:
             if value in self.grouped:
                 most = max(most // self.groups, self.grouped[value]) * self.groups
             if value > most:
-                wanted[name] = most
+                wanted[name] = self.in_blocks(name, most, 2)
         return wanted
+
+    def in_blocks(self, name: str, size: int, least: int = 1) -> int:
+        """The size; if a convolution divides the axis into blocks, only whole blocks, and at least `least`."""
+        block = self.blocks.get(self.official_sizes[name])
+        return size if block is None else max(size // block, least) * block
 
     def small(self) -> Found | None:
         """(constants, trace) under the work limit, or None."""
@@ -172,6 +180,19 @@ class Shrinker:
             return {}, self.official
         if not self.sizes:
             return None
+        found = self.by_caps()
+        if found is None and self.blocks:
+            blocks, self.blocks = self.blocks, {}
+            found = self.by_caps()
+            if found is None:
+                self.blocks = blocks
+        if found is not None:
+            return found
+        return (self.in_proportion(reversed(range(1, 9))) or self.one_by_one() or self.where_fixed()
+                or self.with_one_value_fixed() or self.with_model())
+
+    def by_caps(self) -> Found | None:
+        """The first shape under the work limit whose sizes are at most a cap, or None."""
         start = 0
         while start < len(CAPS) - 3 and self.guess(self.capped(CAPS[start])) > self.most_elements:
             start += 1
@@ -185,8 +206,7 @@ class Shrinker:
             if failed >= 2:
                 break
         self.reason = "no size makes the module small enough" if failed < 2 else self.reason
-        return (self.in_proportion(reversed(range(1, 9))) or self.one_by_one() or self.where_fixed()
-                or self.with_one_value_fixed() or self.with_model())
+        return None
 
     def keeping_groups(self) -> Found | None:
         """Like small(), but first tries the official numbers of groups. No tensor shows them, so a plan takes them from
@@ -271,7 +291,8 @@ class Shrinker:
                 if name in constants:
                     continue
                 for names in self.together(name, sizes):
-                    fits = (low for low in (lows if is_batch(name) or value < LEAST else lows[1:]) if low < value)
+                    fits = (low for low in (self.in_blocks(name, low, 2) for low in
+                                            (lows if is_batch(name) or value < LEAST else lows[1:])) if low < value)
                     low = next((low for low in fits
                                 if self.attempt({**constants, **dict.fromkeys(names, low)}) is not None), None)
                     if low is not None:
@@ -370,7 +391,8 @@ class Shrinker:
             if got is not None and all(got[1].shapes() != t.shapes() for _, t in found + [known]):
                 found.append(got)
 
-        keep(self.nearest(small, self.primes(small)))
+        balanced = self.nearest(small, self.primes(small))
+        keep(self.in_whole_windows(balanced) if balanced else None)
         keep(self.long(small))
         for step in (2, 4, 6):
             if len(found) < 2:
@@ -379,6 +401,13 @@ class Shrinker:
             if len(found) < 2:
                 keep(self.in_proportion([part]))
         return found
+
+    def in_whole_windows(self, found: Found) -> Found:
+        """The shape with smaller images that windows side by side cover, if the official windows cover theirs."""
+        constants, ragged = found[0], found[1].ragged() if self.blocks else {}
+        whole = {n: v // ragged[v] * ragged[v] for n, v in constants.items() if v in ragged and v >= ragged[v]}
+        trace = self.attempt({**constants, **whole}) if whole else None
+        return found if trace is None or not self.fits(trace) else ({**constants, **whole}, trace)
 
     def now(self, small: Constants) -> Constants:
         return {n: small.get(n, v) for n, v in self.sizes.items()}
@@ -394,8 +423,9 @@ class Shrinker:
                 wanted[name] = equal[official]
                 continue
             target = value * 5 // 8 if value > 16 else value // 2
-            free = [p for p in PRIMES if p > target and p not in taken and p % 2]
-            wanted[name] = free[min(skip, len(free) - 1)] if free else value + 1
+            block = self.blocks.get(official, 1)
+            free = [p for p in PRIMES if p > target // block and p * block not in taken and p % 2]
+            wanted[name] = free[min(skip, len(free) - 1)] * block if free else value + 1
             taken.add(wanted[name])
             equal[official] = wanted[name]
         return wanted

@@ -7,7 +7,7 @@ import math
 import re
 import types
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -20,7 +20,7 @@ from .checked import CONVOLUTION
 from .classify import workload
 from .errors import WorkerError, blame
 from .names import Inputs, dtype_name, flatten, scalar_json, scalars, state_tensors
-from .record import Recorder, Tensors, place_of, real_constants, to_meta
+from .record import Call, Recorder, Tensors, place_of, real_constants, to_meta
 from .recurrent import as_single_calls
 from .state import host_generators
 from .source import clean_state
@@ -46,6 +46,14 @@ def plain(error: WorkerError) -> None:
     elif any(v in error.message for v in VALUES):
         error.message = "forward() needs the values of tensors, not only their shapes"
         error.remedy = "avoid .item(), .tolist(), .numpy() and branches on tensor values"
+
+
+def side_by_side(convolution: Call) -> bool:
+    """Whether the windows of a convolution lie side by side."""
+    _, weight, _, stride, padding, dilation, transposed = convolution.args[:7]
+    window = list(weight.shape[2:])
+    return (not transposed and list(stride) == window and math.prod(window) > 1 and not any(padding)
+            and all(d == 1 for d in dilation))
 
 
 def build(module: types.ModuleType, file: str) -> tuple[torch.nn.Module, Inputs]:
@@ -265,6 +273,34 @@ class Trace:
                 for shape in (call.args[0].shape, call.outs[0][0]):
                     out[shape[1]] = max(out.get(shape[1], 2), 4 if math.prod(shape[2:]) == 1 else 2)
         return out
+
+    def blocks(self) -> dict[int, int]:
+        """{size of an input: the number that divides it}, for inputs that convolutions divide into windows side by
+        side, as a patch embedding does. Some programs compute such a convolution only if windows cover the image, so
+        test shapes should keep these sizes multiples."""
+        out: dict[int, int] = {}
+        for size, window in self.side_by_side():
+            for image in self.image_sizes():
+                if image % size == 0 and size % window == 0:
+                    out[image] = math.lcm(out.get(image, 1), image // size * window)
+        return out
+
+    def ragged(self) -> dict[int, int]:
+        """{size of an input: size of a window}, where windows side by side do not cover the input."""
+        images = self.image_sizes()
+        return {size: window for size, window in self.side_by_side() if size in images and size % window}
+
+    def image_sizes(self) -> set[int]:
+        return {size for role, t in self.tensors.values() if role == "input" for size in t.shape[2:]}
+
+    def side_by_side(self) -> Iterator[tuple[int, int]]:
+        """Yields the size of the input and of the window along each axis of the convolutions whose windows lie side by
+        side."""
+        for call in self.calls:
+            if call.func is CONVOLUTION and side_by_side(call):
+                for size, window in zip(call.args[0].shape[2:], call.args[1].shape[2:]):
+                    if size > 0:
+                        yield size, window
 
     def hollow(self) -> bool:
         """Whether some call returns an empty tensor, for example pooling with a window larger than its input."""

@@ -20,6 +20,7 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 
 Result<Task> describe(const std::string& name) {
   return test_worker().describe(Context(), shipped(name), {});
@@ -106,6 +107,29 @@ TEST(TorchWorker, TellsBoundsThatFollowTheSlicedAxis) {
   ASSERT_TRUE(read_json<Graph>(wrong));
   wrong["nodes"][0]["sizes"][0]["tensor"] = "x";
   EXPECT_FALSE(read_json<Graph>(wrong));
+}
+
+// A program that multiplies blocks of the image needs test shapes that blocks cover.
+TEST(TorchWorker, KeepsImagesMultiplesOfWindowsSideBySide) {
+  const std::string model =
+      "class Model(torch.nn.Module):\n"
+      "    def __init__(self):\n"
+      "        super().__init__()\n"
+      "        self.c = torch.nn.Conv2d(3, 1024, 14, stride=STRIDE)\n"
+      "    def forward(self, x): return self.c(x).flatten(2).transpose(1, 2)\n"
+      "def get_inputs(): return [torch.randn(64, 3, 224, 224)]\n";
+  const auto covered = [&](const std::string& stride) {
+    auto task = describe_text("import torch\nSTRIDE = " + stride + "\n" + model);
+    EXPECT_TRUE(task) << task.error().text();
+    std::vector<std::string> names;
+    for (const ShapeCase& shape : task->shapes) {
+      const Shape& x = shape.tensors.at("x");
+      if (x[2] % 14 == 0 && x[3] % 14 == 0) names.push_back(shape.name);
+    }
+    return names;
+  };
+  EXPECT_THAT(covered("14"), IsSupersetOf({"official", "small", "odd1", "long1", "long2"}));
+  EXPECT_THAT(covered("13"), ElementsAre("official"));
 }
 
 TEST(TorchWorker, TellsChunksFromPartsOfANumber) {

@@ -147,6 +147,20 @@ TASKS = {
 # Rows of 36 elements are aligned, so producers read runs; the second task reads single elements.
 STRICT = {"runs": task("Conv2d(12, 20, 3, padding=1)", "1, 12, 10, 36"),
           "single_elements": task("Conv1d(3, 8, 5, stride=2)", "2, 3, 301")}
+# Windows side by side. The test shapes must have images that the windows cover.
+PATCHES = {
+    "patches_of_14": task("Conv2d(3, 1024, 14, stride=14).bfloat16()", "64, 3, 224, 224",
+                          "self.window(x.bfloat16()).flatten(2).transpose(1, 2)"),
+    "patches_of_16": task("Conv2d(3, 768, 16, stride=16)", "32, 3, 224, 224",
+                          "self.window(x).flatten(2).transpose(1, 2)"),
+    "patches_with_positions": task(
+        "Conv2d(3, 384, 16, stride=16); self.first = nn.Parameter(torch.rand(1, 1, 384)); "
+        "self.places = nn.Parameter(torch.rand(1, 197, 384))", "32, 3, 224, 224",
+        "self.places + "
+        "torch.cat([self.first.expand(x.shape[0], -1, -1), self.window(x).flatten(2).transpose(1, 2)], 1)"),
+    "two_levels_of_patches": task("Conv2d(3, 64, 4, stride=4); self.next = nn.Conv2d(64, 128, 2, stride=2)",
+                                  "16, 3, 96, 96", "self.next(torch.relu(self.window(x)))"),
+}
 KERNELS = {"tensor_cores": ["pack", "window"], "runs": ["pack", "window"],
            "reductions_over_the_channels": ["pack_1", "window_1", "pack_2", "window_2"],
            "stages": ["pack_1", "window_1", "reduction_2"]}
@@ -185,6 +199,12 @@ class Windows(harness.Case):
 
     def test_in_strict_float32(self) -> None:
         self.check(harness.in_turn(STRICT, 2), "--math-mode", "fp32")
+
+    def test_patches(self) -> None:
+        for name, row in self.solve(harness.in_turn(PATCHES, 2)).items():
+            with self.subTest(name):
+                self.assertEqual(row.status, "correct", row.reason)
+                self.assertTrue(any(kernel.startswith("matmul") for kernel in row.kernels), row.kernels)
 
     def test_on_an_a100(self) -> None:
         self.check({"grouped": task("Conv1d(6, 8, 5, groups=2, bias=False)", "2, 6, 33")}, device="sim:a100")

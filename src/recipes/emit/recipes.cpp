@@ -13,6 +13,7 @@
 #include "recipes/emit/reduction.h"
 #include "recipes/emit/row_outputs.h"
 #include "recipes/emit/scan.h"
+#include "recipes/fuse/extents.h"
 #include "recipes/matmul/matmul.h"
 #include "recipes/matmul/matmul_kernel.h"
 #include "recipes/matmul/matmul_stream.h"
@@ -431,6 +432,28 @@ Result<Stages> stages_with(const Task& task, const StageOptions& options) {
   return seconds(*apart) < seconds(*stages) ? std::move(apart) : std::move(stages);
 }
 
+// Whether some test shape meets the requirements of all loop nests, or there is no test shape.
+bool fits_a_test_shape(const Task& task, const Stages& stages) {
+  const auto holds = [&](const Fused& fused, const ShapeCase& shape) {
+    const std::vector<std::string> demands = fixed_sizes(fused);
+    return std::all_of(demands.begin(), demands.end(), [&](const std::string& demand) {
+      const auto value = size_at(task, fused.names, shape, demand);
+      return !value || *value != 0;
+    });
+  };
+  bool any = false;
+  for (const ShapeCase& shape : task.shapes) {
+    if (shape.kind == ShapeKind::official) continue;
+    any = true;
+    if (std::all_of(stages.list.begin(), stages.list.end(), [&](const Stage& stage) {
+          const auto* fused = std::get_if<Fused>(&stage);
+          return !fused || holds(*fused, shape);
+        }))
+      return true;
+  }
+  return !any;
+}
+
 // The stages in which products compute some convolutions, if that is faster.
 Result<Stages> best_stages(const Task& task, bool hopper) {
   auto stages = stages_with(task, {.hopper = hopper});
@@ -438,8 +461,9 @@ Result<Stages> best_stages(const Task& task, bool hopper) {
   const std::set<std::string> names = product_convolutions(task, *stages);
   if (names.empty()) return stages;
   auto products = stages_with(task, {.hopper = hopper, .products = names});
-  return products && adds_only_copies(*products, *stages, names.size()) ? std::move(products)
-                                                                        : std::move(stages);
+  const bool better = products && adds_only_copies(*products, *stages, names.size()) &&
+                      (fits_a_test_shape(task, *products) || !fits_a_test_shape(task, *stages));
+  return better ? std::move(products) : std::move(stages);
 }
 
 }  // namespace

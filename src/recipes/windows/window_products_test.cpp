@@ -48,6 +48,17 @@ TEST(WindowProducts, MultipliesBlocksOfTheImage) {
   EXPECT_THAT(plan, Not(HasSubstr("== 48")));  // any number of blocks
 }
 
+// Otherwise the evaluator could not test the program.
+TEST(WindowProducts, NeedsATestShapeThatBlocksCover) {
+  Task task = golden_task("conv_blocks_floats");
+  task.tf32_convolutions = true;
+  for (ShapeCase& shape : task.shapes)
+    if (shape.kind != ShapeKind::official) shape.tensors.at("x")[3] = 31;
+  EXPECT_EQ(match_recipe(task, kHopperArch).recipe, "windows");
+  task.shapes.resize(1);  // no test shape at all
+  EXPECT_EQ(match_recipe(task, kHopperArch).recipe, "matmul");
+}
+
 TEST(WindowProducts, KeepsFloatsThatMustNotBeRounded) {
   const ProductsCase c("conv_blocks_floats", false);
   EXPECT_EQ(c.match.recipe, "matmul");
