@@ -29,6 +29,9 @@ class ProductWriter {
         out_(filter_.shape[0]),
         places_(product(Shape(result_.shape.begin() + 2, result_.shape.end()))) {}
 
+  // Whether TMA can read the pixels of an image, or no kernel reads them by TMA.
+  bool aligned() const { return size_of(image_.dtype) == 4 || places_ % 8 == 0; }
+
   void pixels() {
     const std::string filter = as_input(write_.view("filter", filter_.name, {1, out_, depth_})),
                       whole = as_input(write_.add("filters", "aten.expand.default",
@@ -38,6 +41,22 @@ class ProductWriter {
     if (image_.shape.size() > 3)
       image = as_input(write_.view("pixels", image, {count_, depth_, places_}));
     finish(multiply("aten.bmm.default", whole, image, {count_, out_, places_}));
+  }
+
+  // Copies the pixels of all images to the rows of one matrix, which has a row for each channel.
+  void gathered() {
+    const std::string filter = as_input(write_.view("filter", filter_.name, {out_, depth_})),
+                      image =
+                          as_input(write_.view("pixels", image_.name, {count_, depth_, places_}));
+    const Shape shape{depth_, count_, places_};
+    const std::string turned = as_input(
+        write_.add("channels", "aten.permute.default", {tensor_ref(image), Json{1, 0, 2}}, shape));
+    const std::string all =
+        as_input(write_.view("columns", operand(turned, shape), {depth_, count_ * places_}));
+    std::string product = multiply("aten.mm.default", filter, all, {out_, count_ * places_});
+    product = as_result(write_.view("images", product, {out_, count_, places_}));
+    finish(as_result(write_.add("turned", "aten.permute.default",
+                                {tensor_ref(product), Json{1, 0, 2}}, {count_, out_, places_})));
   }
 
   void blocks() {
@@ -138,7 +157,12 @@ Result<Graph> products_of_convolutions(Graph graph, const std::set<std::string>&
     if (form == ProductForm::none)
       return unsupported_error(node.op + " is not a matrix product", node.id);
     ProductWriter writer(out, graph, node, *window, tf32);
-    form == ProductForm::pixels ? writer.pixels() : writer.blocks();
+    if (form == ProductForm::blocks)
+      writer.blocks();
+    else if (writer.aligned())
+      writer.pixels();
+    else
+      writer.gathered();
   }
   return out;
 }

@@ -63,6 +63,17 @@ TEST(WindowProducts, RoundsFloatsOfPixelsInTheProduct) {
   EXPECT_THAT(fp32.text, Not(HasSubstr("true, false, 1>")));
 }
 
+// 14 x 14 pixels of 16 bits are not a multiple of 16 bytes, which TMA needs. A copy of all images
+// has one row for each channel.
+TEST(WindowProducts, GathersPixelsThatTmaCannotRead) {
+  const ProductsCase c("conv_pixels_bf16");
+  EXPECT_EQ(c.match.recipe, "matmul");
+  const Json plan = c.plan();
+  ASSERT_EQ(plan.at("steps").size(), 2U);
+  EXPECT_EQ(plan.at("tensor_maps").at("map_b_2").at("strides")[2], 16);  // one matrix
+  EXPECT_THAT(plan.at("symbols").at("vector_out_2").dump(), HasSubstr("% 4 == 0 ? 4"));
+}
+
 TEST(WindowProducts, LeavesOtherGpusToTheirKernels) {
   EXPECT_EQ(ProductsCase("conv_pixels_floats", true, "sm_80").match.recipe, "windows");
 }
