@@ -29,9 +29,6 @@ class ProductWriter {
         out_(filter_.shape[0]),
         places_(product(Shape(result_.shape.begin() + 2, result_.shape.end()))) {}
 
-  // Whether TMA can read the pixels of an image, or no kernel reads them by TMA.
-  bool aligned() const { return size_of(image_.dtype) == 4 || places_ % 8 == 0; }
-
   void pixels() {
     const std::string filter = as_input(write_.view("filter", filter_.name, {1, out_, depth_})),
                       whole = as_input(write_.add("filters", "aten.expand.default",
@@ -142,6 +139,14 @@ ProductForm product_form(const Window& w, const Shape& image) {
   return ProductForm::blocks;
 }
 
+int64_t pixels_of(const Shape& image) {
+  return product(Shape(image.begin() + 2, image.end()));
+}
+
+bool tma_reads_pixels(DType dtype, const Shape& image) {
+  return size_of(dtype) == 4 || pixels_of(image) % 8 == 0;
+}
+
 Result<Graph> products_of_convolutions(Graph graph, const std::set<std::string>& names, bool tf32) {
   if (names.empty()) return graph;
   Graph out = graph;
@@ -159,7 +164,7 @@ Result<Graph> products_of_convolutions(Graph graph, const std::set<std::string>&
     ProductWriter writer(out, graph, node, *window, tf32);
     if (form == ProductForm::blocks)
       writer.blocks();
-    else if (writer.aligned())
+    else if (tma_reads_pixels(image->dtype, image->shape))
       writer.pixels();
     else
       writer.gathered();
