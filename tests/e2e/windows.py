@@ -97,6 +97,11 @@ TASKS = {
     "patches_of_planes": task("Conv3d(64, 40, (3, 2, 3), padding=(1, 0, 1), dilation=(1, 2, 1))", "1, 64, 4, 11, 12"),
     "patches_of_lines": task("Conv1d(136, 48, 5, padding=2).bfloat16()", "2, 136, 150",
                              "self.window(x.bfloat16()) + self.window(x.bfloat16()).mean()"),
+    # Images whose channels do not begin at multiples of 16 bytes.
+    "rows_of_small_images": task("Conv2d(72, 40, 3, padding=1).bfloat16()", "5, 72, 7, 7", "self.window(x.bfloat16())"),
+    "pixels_of_small_images": task("Conv2d(136, 72, 1).bfloat16()", "5, 136, 7, 7", "self.window(x.bfloat16()).relu()"),
+    "pixels_in_fours": task("Conv2d(520, 72, 1).half()", "3, 520, 14, 14", "self.window(x.half()) * 2"),
+    "pixels_in_place": task("Conv2d(136, 72, 1).half()", "3, 136, 4, 20", "self.window(x.half()).relu()"),
     # Values that depend only on the channel are computed once.
     "norm_of_channels": task("Sequential(nn.Conv2d(8, 24, 3), norm(24))", "2, 8, 9, 11", sizes=NORM),
     # A CTA computes several tiles: all with the same weights, then each with another phase.
@@ -162,6 +167,9 @@ PATCHES = {
                                   "16, 3, 96, 96", "self.next(torch.relu(self.window(x)))"),
 }
 KERNELS = {"tensor_cores": ["pack", "window"], "runs": ["pack", "window"],
+           "rows_of_small_images": ["elementwise_1", "arrange_2", "window_2"],
+           "pixels_of_small_images": ["elementwise_1", "arrange_2", "window_2"],
+           "pixels_in_fours": ["elementwise_1", "matmul_2"], "pixels_in_place": ["elementwise_1", "matmul_2"],
            "reductions_over_the_channels": ["pack_1", "window_1", "pack_2", "window_2"],
            "stages": ["pack_1", "window_1", "reduction_2"]}
 GENERATED = (2, 10, 14)

@@ -40,6 +40,22 @@ class ProductWriter {
     finish(multiply("aten.bmm.default", whole, image, {count_, out_, places_}));
   }
 
+  // Copies the pixels of all images to the rows of one matrix, which has a row for each channel.
+  void gathered() {
+    const std::string filter = as_input(write_.view("filter", filter_.name, {out_, depth_})),
+                      image =
+                          as_input(write_.view("pixels", image_.name, {count_, depth_, places_}));
+    const Shape shape{depth_, count_, places_};
+    const std::string turned = as_input(
+        write_.add("channels", "aten.permute.default", {tensor_ref(image), Json{1, 0, 2}}, shape));
+    const std::string all =
+        as_input(write_.view("columns", operand(turned, shape), {depth_, count_ * places_}));
+    std::string product = multiply("aten.mm.default", filter, all, {out_, count_ * places_});
+    product = as_result(write_.view("images", product, {out_, count_, places_}));
+    finish(as_result(write_.add("turned", "aten.permute.default",
+                                {tensor_ref(product), Json{1, 0, 2}}, {count_, out_, places_})));
+  }
+
   void blocks() {
     const std::string rows =
         as_input(write_.view("rows", copied_blocks(), {count_ * places_, depth_}));
@@ -123,6 +139,14 @@ ProductForm product_form(const Window& w, const Shape& image) {
   return ProductForm::blocks;
 }
 
+int64_t pixels_of(const Shape& image) {
+  return product(Shape(image.begin() + 2, image.end()));
+}
+
+bool tma_reads_pixels(DType dtype, const Shape& image) {
+  return size_of(dtype) == 4 || pixels_of(image) % 8 == 0;
+}
+
 Result<Graph> products_of_convolutions(Graph graph, const std::set<std::string>& names, bool tf32) {
   if (names.empty()) return graph;
   Graph out = graph;
@@ -138,7 +162,12 @@ Result<Graph> products_of_convolutions(Graph graph, const std::set<std::string>&
     if (form == ProductForm::none)
       return unsupported_error(node.op + " is not a matrix product", node.id);
     ProductWriter writer(out, graph, node, *window, tf32);
-    form == ProductForm::pixels ? writer.pixels() : writer.blocks();
+    if (form == ProductForm::blocks)
+      writer.blocks();
+    else if (tma_reads_pixels(image->dtype, image->shape))
+      writer.pixels();
+    else
+      writer.gathered();
   }
   return out;
 }

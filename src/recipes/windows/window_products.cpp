@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "recipes/graph/reshape.h"
+#include "recipes/nest/channel_values.h"
 #include "recipes/spatial/conv_products.h"
 #include "recipes/windows/window_implicit.h"
 
@@ -13,7 +14,11 @@ namespace {
 // The least depths for which products of floats are faster. With shorter depths, writing the
 // results takes most of the time, and the kernels for windows write whole lines. Guesses, except
 // that a depth of 64 in tf32 is too short.
-constexpr int64_t kLeastOfTf32 = 256, kLeastOfFloats = 128, kLeastOfBlocks = 64;
+constexpr int64_t kLeastOfTf32 = 256, kLeastOfFloats = 128, kLeastOfHalves = 128,
+                  kLeastOfBlocks = 64;
+// The least depth of 16-bit products that need a copy. On an H200, 1024 -> 256 channels of 14 x 14
+// pixels take 34.7 us (rows.cu: 39.6), 256 -> 1024 33.7 us (33.3); 512 -> 2048, 7 x 7: 51.6 (37.6).
+constexpr int64_t kLeastOfCopies = 512;
 constexpr int64_t kLeastChannels = 32;  // of the result; a tile has at least 64
 constexpr int64_t kTileOfPixels = 64;   // the smallest tile along the pixels of an image
 
@@ -40,6 +45,22 @@ bool fill_tiles(int64_t pixels) {
   return 10 * pixels >= 6 * all;
 }
 
+// Whether the work after the convolution computes values of a channel. The kernels of 16-bit
+// products would compute them again for each result.
+bool computes_channels(const Fused& fused) {
+  const std::vector<int> values = channel_values(fused);
+  return std::any_of(values.begin(), values.end(), [&](int inst) {
+    return fused.insts[size_t(inst)].kind == InstKind::pointwise;
+  });
+}
+
+// Whether a product of 16-bit pixels is faster than rows.cu.
+bool pays_for_halves(const WindowLeaf& leaf) {
+  const int64_t channels = leaf.weight.shape[0], depth = leaf.weight.shape[1];
+  if (tma_reads_pixels(leaf.input.dtype, leaf.input.shape)) return depth >= kLeastOfHalves;
+  return pixels_of(leaf.input.shape) % 4 == 0 && depth >= std::max(kLeastOfCopies, 2 * channels);
+}
+
 bool pays(const Task& task, const Fused& fused) {
   const WindowLeaf& leaf = *fused.window;
   const ProductForm form = product_form(leaf.window, leaf.input.shape);
@@ -49,11 +70,9 @@ bool pays(const Task& task, const Fused& fused) {
   const int64_t channels = leaf.weight.shape[0], depth = product(leaf.weight.shape) / channels;
   if (channels < kLeastChannels) return false;
   if (form == ProductForm::blocks) return depth >= kLeastOfBlocks;
-  // The kernels of 16-bit products compute the values of a channel again for each result.
-  if (size_of(leaf.input.dtype) == 2) return false;
-  const Shape& image = leaf.input.shape;
+  if (size_of(leaf.input.dtype) == 2) return pays_for_halves(leaf) && !computes_channels(fused);
   return depth >= (implicit_products(task, fused) == 1 ? kLeastOfTf32 : kLeastOfFloats) &&
-         fill_tiles(product(Shape(image.begin() + 2, image.end())));
+         fill_tiles(pixels_of(leaf.input.shape));
 }
 
 }  // namespace

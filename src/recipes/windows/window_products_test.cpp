@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 
 #include "core/program.h"
 #include "recipes/emit/recipes.h"
@@ -72,6 +73,39 @@ TEST(WindowProducts, RoundsFloatsOfPixelsInTheProduct) {
   for (const ProductsCase* c : {&tf32, &fp32}) EXPECT_EQ(c->match.recipe, "matmul");
   EXPECT_THAT(tf32.text, HasSubstr("true, false, 1>"));
   EXPECT_THAT(fp32.text, Not(HasSubstr("true, false, 1>")));
+}
+
+// 14 x 14 pixels of 16 bits are not a multiple of 16 bytes, which TMA needs. A copy of all images
+// has one row for each channel.
+TEST(WindowProducts, GathersPixelsThatTmaCannotRead) {
+  const ProductsCase c("conv_pixels_bf16");
+  EXPECT_EQ(c.match.recipe, "matmul");
+  const Json plan = c.plan();
+  ASSERT_EQ(plan.at("steps").size(), 2U);
+  EXPECT_EQ(plan.at("tensor_maps").at("map_b_2").at("strides")[2], 16);  // one matrix
+  EXPECT_THAT(plan.at("symbols").at("vector_out_2").dump(), HasSubstr("% 4 == 0 ? 4"));
+  EXPECT_EQ(c.match.safe.at("s1_items"), 4);  // vectors of a thread that copies
+}
+
+// Returns the recipe for a 16-bit convolution with this filter and images.
+std::string recipe_of_halves(int64_t channels, int64_t depth, int64_t height, int64_t width) {
+  Task task = golden_task("conv_pixels_bf16");
+  const std::map<std::string, Shape> shapes{{"x", {64, depth, height, width}},
+                                            {"c.weight", {channels, depth, 1, 1}},
+                                            {"c.bias", {channels}},
+                                            {"out", {64, channels, height, width}}};
+  for (TensorInfo& tensor : task.tensors) tensor.shape = shapes.at(tensor.name);
+  for (Value& value : task.graph.placeholders) value.shape = shapes.at(value.name);
+  for (Node& node : task.graph.nodes) node.outputs[0].shape = shapes.at("out");
+  return match_recipe(task, kHopperArch).recipe;
+}
+
+TEST(WindowProducts, CopiesPixelsOnlyForDeepFilters) {
+  EXPECT_EQ(recipe_of_halves(256, 1024, 14, 14), "matmul");
+  EXPECT_EQ(recipe_of_halves(1024, 256, 14, 14), "windows");
+  EXPECT_EQ(recipe_of_halves(512, 512, 14, 14), "windows");
+  EXPECT_EQ(recipe_of_halves(512, 2048, 7, 7), "windows");
+  EXPECT_EQ(recipe_of_halves(512, 128, 28, 28), "matmul");  // in place
 }
 
 TEST(WindowProducts, LeavesOtherGpusToTheirKernels) {
