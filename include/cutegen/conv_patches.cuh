@@ -14,8 +14,9 @@
 // 8), or 64 positions of a line (kAcross 64). The parts of a tile outside the image are wasted.
 //
 // - With kTileM 128, two consumer warpgroups take turns: while one multiplies a tile, the other does
-//   the work after the convolution of another tile. With kTileM 256, they share a tile, so that each
-//   step of the weights serves more positions.
+//   the work after the convolution of another tile. With kTileM 256, both compute one tile together,
+//   so that each step of weights (a filter tap with kDepth channels, see conv_rows.cuh) serves 256
+//   positions instead of 128.
 // - With kKept above 0, weights stay in shared memory for all tiles of a CTA: there are at most kTileN
 //   output channels and kKept steps.
 // - kPatches and kStages are the numbers of pipeline stages for patches and for steps of weights.

@@ -3,13 +3,14 @@
 // wgmma reads the inputs directly from a box of the input (the patch) in shared memory.
 //
 // Contract: this header needs sm_90a. A CTA computes tiles of G::tile(0) x tile(1) x tile(2)
-// positions and G::kTileN output channels; in a transposed convolution, a tile has positions of
-// only one phase (conv_layout.cuh). Three warps, the producers, load the input box of a tile (the
-// patch) into shared memory and round its elements to Element. A fourth warp copies the weights,
-// which pack_weights() has put in the order of the wgmma instructions. Two consumer warpgroups
-// multiply. A wgmma instruction computes 64 positions: a row of 64, or 8 rows of 8. Sums are
-// floats. Producers read four elements at a time if kAligned is set and neighbours in a row are
-// also neighbours in the patch; otherwise they read single elements.
+// positions and G::kTileN output channels. In a transposed convolution, these positions have one
+// phase (conv_layout.cuh) along axes 0 and 1, and the tile has the results of all phases along the
+// last axis. Three warps, the producers, load the input box of a tile (the patch) into shared
+// memory and round its elements to Element. A fourth warp copies the weights, which pack_weights()
+// has put in the order of the wgmma instructions. Two consumer warpgroups multiply. A wgmma
+// instruction computes 64 positions: a row of 64, or 8 rows of 8. Sums are floats. Producers read
+// four elements at a time if kAligned is set and neighbours in a row are also neighbours in the
+// patch; otherwise they read single elements.
 //
 // With kProducts = 3, the kernel keeps float32 precision: it splits each float into two tf32 terms,
 // high and low, and adds low * high + high * low + high * high. Because tensor cores truncate sums
@@ -488,7 +489,10 @@ struct Conv : ConvShape<G> {
     --started_;
   }
 
-  // Copies the weights of a tile stage by stage. All weights of a stage are for the same phase.
+  // Copies the weights that a tile needs for one stage of the patch, kGroup steps at a time: each
+  // copy fills one stage of weights. `phase` is the tile's phase along axes 0 and 1. The tile has
+  // all phases of the last axis; f numbers the phases along all axes. A stage of weights belongs to
+  // one f, because conv_steps() pads the steps of each phase to a multiple of kGroup.
   template <class Steps>
   CUTE_DEVICE void copy(float const* from, Steps const& steps, int phase, Storage& storage) {
     for (int f = phase * L::kPhases2; f < (phase + 1) * L::kPhases2; ++f)

@@ -43,8 +43,9 @@ struct Attempt {
 struct Question {
   Role role = Role::coder;
   Purpose purpose = Purpose::none;
-  Stage stage = Stage::none;           // for improvements
-  const Candidate* subject = nullptr;  // the program to change
+  Stage stage = Stage::none;  // for improvements
+  // The program that the question is about (to change, repair, describe or diagnose), or null.
+  const Candidate* subject = nullptr;
   // An earlier program or null; the prompt may show `subject` as changes to this program.
   const Candidate* base = nullptr;
   const Verdict* verdict = nullptr;  // the subject's

@@ -26,7 +26,8 @@ struct Draft {
 
 class Drafts {
  public:
-  // `subject`: the program to change, or null. `origin`: the model that writes the drafts.
+  // `subject`: the program that the question is about, or null. `origin`: the model that writes the
+  // drafts.
   Drafts(const Candidate* subject, Role role, std::string origin)
       : subject_(subject), role_(role), origin_(std::move(origin)) {}
 

@@ -8,7 +8,7 @@
 //   a run;
 // - an earlier program in full (the base);
 // - the history of attempts without its newest entries;
-// - the question's subject (the program to change) as changes to the base, with its verdict;
+// - the subject (the program that the question is about) as changes to the base, with its verdict;
 // - the newest entries of the history, and the instruction for the model.
 //
 // Without a base, the request shows the subject in full: at the base's place if the subject is

@@ -40,7 +40,9 @@ Result<void> private_dir(const std::filesystem::path& path);
 // Returns the folder (…/bin) that contains the running program and cutegen's other programs.
 std::filesystem::path program_dir();
 // Returns the folder with the files that cutegen reads at run time (include/cutegen, python/, ...).
-// The folder is $CUTEGEN_SHARE if set, else the nearest folder above the program with the files.
+// The folder is $CUTEGEN_SHARE if set. Otherwise, share_dir() tries the program's folder and the
+// folders above it, each also with the subfolder `share`, and returns the first that contains
+// include/cutegen.
 Result<std::filesystem::path> share_dir();
 // Finds another program of this build ("cutegen-runner") in $CUTEGEN_BIN, in the folder of the
 // running program, or in ../bin.

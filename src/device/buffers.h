@@ -44,7 +44,8 @@ struct SharedBuffer {
   bool read_only = false;
   // Number of copies "y", "y#1", ... of the buffer, which successive timed runs use in turn.
   int copies = 1;
-  // For a mutated tensor: name of the buffer with the tensor's values before each timed run.
+  // For a tensor that the program changes in place: the name of the buffer with the tensor's values
+  // before each timed run.
   std::string initial = {};
 };
 

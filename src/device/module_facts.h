@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads from PTX declarations the facts that cutegen needs to resolve a plan.
+// Reads from a module's PTX declarations what resolve_plan() needs to evaluate a plan: the
+// parameters and block limits of the kernels, the constants, and the tma_specs.
 //
 // Contract: a constant counts as a `tma_spec` (the description of a tensor map) if its bytes have
 // the form of a `tma_spec`. declared_facts() reads no PTX instructions. The device adds the size of

@@ -71,7 +71,8 @@ struct ChatRequest {
   // Names the request for people, relays and recordings: "coder ask 12 try 1". A resumed run uses
   // the label of a request again. A model never sees the label of a request.
   std::string label;
-  // The files of the program to change, only for relays. cutegen does not record these files.
+  // The files of the program that the request is about, only for relays. cutegen does not record
+  // these files.
   std::map<std::string, std::string> files;
 };
 

@@ -4,12 +4,12 @@
 //
 // Contract (docs/models.md explains it to users): RelayModel writes question number NNNN to
 // NNNN.request.md for people and to NNNN.request.json for programs. If the question is about a
-// program to change, the folder NNNN.program has the program's files. The person or program answers
-// in the file NNNN.answer.md (the reply's text) or NNNN.answer.json ({"text", "calls", "refusal"}).
-// If RelayModel cannot use an answer, it writes the reason to NNNN.problem.txt and waits for a
-// better one. When a resumed run asks a question with the same label again, the question keeps its
-// number, and RelayModel uses an answer that is already in the folder. Each file appears with its
-// complete content. Several processes may share a relay folder.
+// kernel program, the folder NNNN.program has the kernel program's files. The person or program
+// answers in the file NNNN.answer.md (the reply's text) or NNNN.answer.json ({"text", "calls",
+// "refusal"}). If RelayModel cannot use an answer, it writes the reason to NNNN.problem.txt and
+// waits for a better one. When a resumed run asks a question with the same label again, the
+// question keeps its number, and RelayModel uses an answer that is already in the folder. Each file
+// appears with its complete content. Several processes may share a relay folder.
 //
 // Example: CG_TRY(auto m, RelayModel::open("relay:q", "q", {})); m->chat(ctx, request);
 #pragma once

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides when questions to the model may show profiles, for one line (a short search with its own
-// first program). The class Profiling implements the published method of delayed profiling, and an
-// adaptive method.
+// first program). The class Profiling implements the modes of the option `--profiling`.
 //
 // Contract: if open() is true, questions may show profiles; it then stays true for the rest of the
 // line. The mode decides when it becomes true:

@@ -115,8 +115,10 @@ struct AgentSettings {
   int64_t chain_evaluations = 0;
   bool planner = true;  // whether a planner names an approach for each line first
   bool judge = true;    // whether a judge diagnoses the program before the second repair
-  int fixes = 3;        // limit of repairs of a failed change to a correct program
-  int rounds = 10;      // number of rounds of `cudaforge`
+  // limit of repairs of a changed program that fails, if the line (for `astra`, the run) already
+  // has a correct program
+  int fixes = 3;
+  int rounds = 10;  // number of rounds of `cudaforge`
   // How many programs `astra` proposes after the first; if empty, 5 with `published`, else 10.
   std::optional<int> astra_rounds = {};
   bool profiler = true;    // whether `astra` asks a profiler about each correct program

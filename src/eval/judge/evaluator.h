@@ -93,7 +93,7 @@ class Evaluator {
   std::mutex worker_lock_;                   // locked during each call of worker_
   std::vector<std::unique_ptr<Open>> open_;  // open tasks; the last used one is at the end
   std::stop_source warm_stop_;
-  // the start of compile server and runner, while the worker describes the task
+  // the start of the compile server, in the background while open_task() describes the task
   std::future<void> warm_;
   std::shared_future<std::string> outlook_;  // on a GPU: the tool that will read hardware counters
 };

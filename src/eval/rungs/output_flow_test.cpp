@@ -88,7 +88,8 @@ TEST(BlocksMissed, NamesKernelsWithKindsThatDidNotRun) {
   report.traces.push_back({.kernel = "g", .ctas_total = 1 << 24, .ctas_run = 128});
   report.traces[1].kinds_known = false;
   EXPECT_EQ(blocks_missed(report),
-            "perhaps results of some blocks of g, which has too many to look at each of them");
+            "perhaps results of some blocks of g, which has too many blocks, or too long loops, "
+            "to look at each block");
 }
 
 }  // namespace

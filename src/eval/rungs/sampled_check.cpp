@@ -361,8 +361,8 @@ std::string blocks_missed(const device::RunReport& report) {
                ? fmt::format("results of {} of {} kinds of blocks of {}: no such block ran",
                              t.kinds_missed, t.kinds, t.kernel)
                : fmt::format(
-                     "perhaps results of some blocks of {}, which has too many to look "
-                     "at each of them",
+                     "perhaps results of some blocks of {}, which has too many blocks, or too "
+                     "long loops, to look at each block",
                      t.kernel);
   }
   return out;

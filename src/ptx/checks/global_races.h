@@ -66,8 +66,9 @@ class SyncTimes {
   uint64_t now() const { return time_.load(); }
   // `labels` has the last label of each warp that the CTA now hands over.
   void publish(int64_t cta, std::span<const uint32_t> labels);
-  // Returns whether the CTA handed over the warp's accesses with this label no later than at the
-  // time `until`.
+  // A label is a number for the accesses of a warp between two synchronisations (clocks.h). Returns
+  // whether the CTA had handed over the accesses of `warp` with the label `label` by the time
+  // `until`.
   bool published(int64_t cta, size_t warp, uint32_t label, uint64_t until) const;
 
  private:

@@ -3,9 +3,10 @@
 //
 // Contract: two CTAs have the same kind if each decision (a branch, comparison, ...; see
 // ptx/cta/cta_slice.h) has the same outcomes in both CTAs. find() evaluates the decisions of all
-// CTAs and threads. If the grid has too many threads, it evaluates only the first and the last
-// thread along each axis of a CTA, which is enough for comparisons of indices. Two CTAs of the same
-// kind may still differ in control flow that depends on values from memory or from other threads.
+// CTAs and threads. If all threads would take too many steps, it evaluates only the first and the
+// last thread along each axis of a CTA, which is enough for comparisons of indices. If this takes
+// too many steps, too, find() gives up. Two CTAs of the same kind may still differ in control flow
+// that depends on values from memory or from other threads.
 //
 // Example: CtaKinds kinds = CtaKinds::find(job);
 //          for (int64_t cta : kinds.members_of_kinds_without(ran, seed)) { /* run it, too */ }
@@ -22,19 +23,21 @@ class CtaKinds {
  public:
   static CtaKinds find(const Job& job);
 
-  // Returns false if the grid was too large, so that find() evaluated no CTA.
+  // Returns false if find() gave up, because the grid is too large or the kernel's loops are
+  // too long. The kinds are then unknown.
   bool known() const { return known_; }
   int64_t count() const { return int64_t(sizes_.size()); }
   // Returns one random CTA of each kind that does not occur among the CTAs `ran`. The rarest kinds
   // come first.
   std::vector<int64_t> members_of_kinds_without(const std::vector<int64_t>& ran,
                                                 uint64_t seed) const;
-  // The CTAs of each kind, or no lists if all CTAs have the same kind.
+  // Returns the CTAs of each kind. Returns no lists if known() is false or if no decision depends
+  // on the CTA.
   std::vector<std::vector<int64_t>> members() const;
 
  private:
   bool known_ = true;
-  std::vector<uint32_t> kind_of_;     // by CTA; empty if all CTAs have the same kind
+  std::vector<uint32_t> kind_of_;     // by CTA; empty if members() returns no lists
   std::vector<int64_t> sizes_ = {0};  // number of CTAs of each kind
 };
 

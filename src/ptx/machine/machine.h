@@ -195,7 +195,8 @@ struct LineCounters {
   Counters counters;
 };
 
-// How many 32-byte sectors of one buffer the launch accessed.
+// The traffic of a launch on one buffer. Each access of a warp, and each row of a bulk copy, adds
+// the 32-byte sectors that it touches, so the same sector may count several times.
 struct BufferTraffic {
   std::string buffer;
   uint64_t bytes = 0;  // its size
@@ -226,7 +227,8 @@ struct LaunchReport {
   std::map<std::string, double> sample_errors;  // "instructions", "sectors", "wavefronts"
   // CTAs of one kind have the same control flow (ptx/cta/cta_kinds.h). `kinds` is the number of
   // kinds in a sampled grid, and `kinds_missed` the number of kinds without a CTA in the sample.
-  // `kinds_known` is false if the grid was too large to classify each CTA.
+  // `kinds_known` is false if the grid is too large, or the kernel's loops are too long, to
+  // classify each CTA.
   int64_t kinds = 1, kinds_missed = 0;
   bool kinds_known = true;
   // Modelled clocks that a warp of the longest CTA (the CTA with the most instructions) would take

@@ -41,7 +41,8 @@ class Code {
   // columns, and each column has its own mean, so the text for the mean is "mean[v]".
   std::string use(int inst) const;
   void index_rows(bool on) { index_rows_ = on; }
-  // Returns the C++ expression for the value of an instruction.
+  // Returns the C++ expression that computes an instruction from its inputs: the right side of
+  // statement().
   std::string expression(int inst) const;
   // Returns the statement that computes an instruction: "const float t = ...;".
   std::string statement(int inst) const;
