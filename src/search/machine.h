@@ -71,8 +71,7 @@ class Machine : public Strategy {
   double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
   bool memory_bound_ = false;
   int64_t evaluations_ = 0;
-  // set_aside_: number of consecutive candidates whose evaluation the evaluator aborted. ties_:
-  // number of consecutive correct candidates that were as fast as the incumbent.
+  // Numbers of consecutive candidates: aborted ones, and correct ones as fast as the incumbent.
   int set_aside_ = 0, ties_ = 0;
   Feedback feedback_;            // feedback of the last verdict
   std::vector<TestCase> tests_;  // the proposed tests that evaluations use

@@ -41,8 +41,8 @@ struct Access {
   std::string from() const { return start.empty() ? name : name + " + " + start; }
 };
 
-constexpr int64_t kShortPositions = 1'000'000'000;
-constexpr const char* kInnerBlocks = "8";  // blocks of a tile along the innermost loop
+constexpr int64_t kShortPositions = 1'000'000'000;  // take 32 bits, which is faster
+constexpr const char* kInnerBlocks = "8";           // blocks of a tile along the innermost loop
 
 struct Kernel {
   const Fused& fused;
@@ -385,23 +385,6 @@ std::string tail(const Kernel& k) {
       results, text, stores);
 }
 
-// The device function that writes elements to the places that indices name.
-std::string store_of(WriteMode mode) {
-  switch (mode) {
-    case WriteMode::store:
-      return "store_at";
-    case WriteMode::add:
-      return "add_at";
-    case WriteMode::multiply:
-      return "merge_at<cutegen::Multiplied>";
-    case WriteMode::largest:
-      return "merge_at<cutegen::Most>";
-    case WriteMode::smallest:
-      return "merge_at<cutegen::Least>";
-  }
-  return "";
-}
-
 // Stops the kernel if an index is outside its axis. Then loads the elements that the indices name.
 std::string taken_loads(const std::string& outside, const std::string& loads) {
   std::string text = fmt::format("  if ({}) __trap();\n", outside);
@@ -577,11 +560,6 @@ std::string blocked_tensor(Kernel& k, const Access& a) {
       a.tensor, a.from(), across, down, tuple_of("make_stride", outer));
 }
 
-// Whether positions take 32 bits, in which a GPU computes faster.
-bool short_positions(const Nest& nest) {
-  return nest.rows() <= kShortPositions;
-}
-
 // Declares an operand's tensor with its strides: of a vector's elements, then of the loops.
 std::string strided_tensor(Kernel& k, const Access& a) {
   if (k.block) return blocked_tensor(k, a);
@@ -612,7 +590,7 @@ std::string strided_tensor(Kernel& k, const Access& a) {
   const bool near = k.items_along < 0;
   const std::string tensor =
       a.operand->counts
-          ? fmt::format("cutegen::positions{}(0", short_positions(k.nest) ? "<int>" : "")
+          ? fmt::format("cutegen::positions{}(0", k.nest.rows() <= kShortPositions ? "<int>" : "")
           : fmt::format("make_tensor(make_gmem_ptr({})", a.from());
   return fmt::format(
       "Tensor {} = {},\n"
@@ -783,8 +761,9 @@ void plan_strided(const Kernel& k, const Json& params, bool wide, ProgramPart& p
   const bool counts = std::any_of(k.fused.inputs.begin(), k.fused.inputs.end(),
                                   [](const Operand& operand) { return operand.counts; });
   if (!wide)
-    part.requirements.push_back(fmt::format(
-        "{} <= {}", n, counts && short_positions(k.nest) ? kShortPositions : 2'000'000'000));
+    part.requirements.push_back(
+        fmt::format("{} <= {}", n,
+                    counts && k.nest.rows() <= kShortPositions ? kShortPositions : 2'000'000'000));
   std::string grid = fmt::format("ceil_div({},{})", vectors, threads * items);
   if (k.items_along >= 0) {
     const std::string along = k.label(fmt::format("n{}", k.items_along)), of = k.label("items");

@@ -163,4 +163,20 @@ std::string title(const Task& task, const Fused& fused) {
   return sanitize(fmt::format("{}: {}", join(outs, ", "), join(words, ", ")), 90);
 }
 
+std::string store_of(WriteMode mode) {
+  switch (mode) {
+    case WriteMode::store:
+      return "store_at";
+    case WriteMode::add:
+      return "add_at";
+    case WriteMode::multiply:
+      return "merge_at<cutegen::Multiplied>";
+    case WriteMode::largest:
+      return "merge_at<cutegen::Most>";
+    case WriteMode::smallest:
+      return "merge_at<cutegen::Least>";
+  }
+  return "";
+}
+
 }  // namespace cutegen::recipes
