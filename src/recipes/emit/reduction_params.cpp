@@ -35,7 +35,7 @@ constexpr int64_t kMaxCached = 64;       // elements a thread may keep in regist
 constexpr int64_t kRegisters = 65536;    // of an SM, and therefore at most of a CTA
 constexpr int64_t kOtherRegisters = 24;  // of a thread, besides cached elements
 constexpr int64_t kOfColumn = 4;         // further registers for each column of a thread
-constexpr int64_t kMiddleRow = 4096;     // elements
+constexpr int64_t kMiddleRow = 4096;     // elements of a row that one warpgroup reads
 constexpr int64_t kLongRow = 16384;      // elements; a longer row is worth a CTA of 1024 threads
 constexpr int64_t kWanted = 1056;        // CTAs that fill a GPU: 8 for each of 132 SMs
 constexpr int64_t kLeastPart = 4096;     // elements of a row that are worth a CTA
@@ -422,13 +422,6 @@ std::vector<RecipeParameter> reduction_parameters(const Fused& fused, bool hoppe
 }
 
 namespace {
-
-// Whether the work on an element takes many instructions.
-bool computes_functions(const Fused& fused) {
-  return std::any_of(fused.insts.begin(), fused.insts.end(), [](const Inst& inst) {
-    return inst.code.find("exp") != std::string::npos || inst.code.find("log") != std::string::npos;
-  });
-}
 
 // Steps whose loads a thread issues together, if it does not keep its elements. On an H200, losses
 // over two tensors of 134 MB (smooth L1) take 76.8 us with four steps and 74.0 us with two. Losses

@@ -38,8 +38,8 @@ double cost(const Contraction& c, const Tiling& t) {
 }
 
 // Estimates the time of one product with at most kMostFewRows rows, which reads its second factor
-// from DRAM, in multiplications of the busiest SM. The numbers fit 25 times on an H200
-// (docs/measurements/wgmma_halves.md).
+// from DRAM, in multiplications of the busiest SM. The numbers fit 22 programs on an H200
+// (docs/measurements/wgmma_halves.md has most of them).
 double cost_of_few_rows(const Contraction& c, const Tiling& t) {
   constexpr double kStart = 3.5e-6, kDram = 3.4e12, kL2 = 2.5e13, kOfSm = 8e10;
   constexpr double kOfStage = 1.1e-10;  // a deeper stage arrives later, per byte

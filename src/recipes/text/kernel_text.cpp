@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "base/text.h"
 #include "recipes/graph/pointwise.h"
@@ -161,6 +163,17 @@ std::string title(const Task& task, const Fused& fused) {
   outs.reserve(fused.outputs.size());
   for (const FusedOutput& output : fused.outputs) outs.push_back(output.operand.tensor);
   return sanitize(fmt::format("{}: {}", join(outs, ", "), join(words, ", ")), 90);
+}
+
+bool computes_functions(const Fused& fused) {
+  constexpr std::array<std::string_view, 10> kFunctions{
+      "fast_exp", "expf(", "tanh",     "gelu",  "mish",
+      "sigmoid",  "silu",  "softplus", "erff(", "logits_loss"};
+  return std::any_of(fused.insts.begin(), fused.insts.end(), [&](const Inst& inst) {
+    return inst.kind == InstKind::pointwise &&
+           std::any_of(kFunctions.begin(), kFunctions.end(),
+                       [&](std::string_view f) { return inst.code.find(f) != std::string::npos; });
+  });
 }
 
 std::string store_of(WriteMode mode) {

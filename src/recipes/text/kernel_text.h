@@ -79,6 +79,8 @@ std::string type_of(const Operand& operand);
 // Returns one line that says what the program computes: "out = relu(x)".
 std::string title(const Task& task, const Fused& fused);
 
+// Returns whether the pointwise work calls functions that take many instructions, such as exp.
+bool computes_functions(const Fused& fused);
 // Returns the device function that writes elements to the places that indices name.
 std::string store_of(WriteMode mode);
 

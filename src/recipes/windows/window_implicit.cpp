@@ -9,7 +9,6 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <string_view>
 
 #include "base/text.h"
 #include "recipes/fuse/extents.h"
@@ -226,17 +225,6 @@ bool bound_by_writing(const Fused& fused) {
   int64_t depth = channels_in(fused) * product(window.kernel);
   if (window.kind == WindowKind::transposed) depth /= product(window.stride);
   return depth <= kMostOfWriting && !fused.reduces();
-}
-
-// Whether the work after the window has functions that take many instructions.
-bool computes_functions(const Fused& fused) {
-  constexpr std::array<std::string_view, 9> kFunctions{
-      "fast_exp", "expf(", "tanh", "gelu", "mish", "sigmoid", "silu", "softplus", "erff("};
-  return std::any_of(fused.insts.begin(), fused.insts.end(), [&](const Inst& inst) {
-    return inst.kind == InstKind::pointwise &&
-           std::any_of(kFunctions.begin(), kFunctions.end(),
-                       [&](std::string_view f) { return inst.code.find(f) != std::string::npos; });
-  });
 }
 
 // Whether results should pass through shared memory. Stores of registers take fewer instructions,
