@@ -352,7 +352,7 @@ ProgramPart part_of(const Task& task, const Stage& stage, const Json& params, co
                          : elementwise_part(task, fused, params, label, overlap);
 }
 
-// Makes the stage's launches depend on its condition.
+// Makes the stage's launches depend on Fused::when.
 void run_if_wanted(const Stage& stage, ProgramPart& part) {
   const auto* fused = std::get_if<Fused>(&stage);
   if (!fused || fused->when.empty()) return;

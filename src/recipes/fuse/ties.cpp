@@ -81,7 +81,8 @@ class Ties {
     return all;
   }
 
-  // The shortest plan expression of the sizes of a class; empty if there is none.
+  // Returns the shortest plan expression of a size of the class, or "" if no text of the class is a
+  // plan expression.
   std::string expression(size_t axis, int id) {
     std::string shortest;
     for (const auto& [size, other] : known_)
