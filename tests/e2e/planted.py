@@ -94,7 +94,7 @@ WITHOUT_TMA = r"\(2\)$|tma_store_fence|no swizzle|arrive_barrier\(full\)"
 OF_RUNS = (r"patch_empty\[patch_\], patch_phase_ \^ 1\);$|arrive_barrier\(storage.patch_full\[patch_\]\);$|"
            r"tma_store_fence|warpgroup_wait<0>\(\); \(2\)$|kLow|arrival too few|conv_loads.*sync\(\)")
 # Code that only warpgroups which take turns run.
-IN_TURNS = r"storage\.order"
+IN_TURNS = r"storage\.order|order\["
 CONVOLUTION = ("conv_wgmma.cuh", "conv_loads.cuh")
 CASES = {
     "product": Case(("gemm_wgmma.cuh",), "x, w", "x @ w",
