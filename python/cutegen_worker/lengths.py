@@ -41,7 +41,11 @@ def long_shapes(shrinker: Shrinker, workload: str, known: list[Found]) -> list[F
     found: list[Found] = []
     lengths: list[int] = []
     most = longest_of(workload)
+    tried: set[str] = set()
     for name in sorted(shrinker.sizes, key=search.gap, reverse=True):
+        if name in tried:
+            continue
+        tried.update(shrinker.tied(name))
         least = MUCH_LONGER * search.longest_so_far(name)
         wanted = [n for n in LENGTHS if least < n <= min(most, shrinker.sizes[name])]
         got = search.longest(name, wanted)
@@ -81,7 +85,7 @@ class Search:
 
     def longest(self, name: str, wanted: list[int]) -> Found | None:
         """The shape with the largest of the `wanted` sizes that fits and that the module accepts, or None."""
-        grounds = [Ground(values, [name]) for values in self.backgrounds()]
+        grounds = [Ground(values, self.shrinker.tied(name)) for values in self.backgrounds()]
         for partner in self.partners(name):  # a size that must grow with it, for example a mask's
             grounds.append(Ground(self.at(self.known[0]), [name, partner]))
         for n in wanted:

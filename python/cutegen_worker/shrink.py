@@ -83,6 +83,7 @@ class Shrinker:
         self.leads = {n: v for n, v in source.constants.items() if ".lead" in n}
         # Channels with these values stay multiples of `groups`: {value: least number for each group}.
         self.groups, self.grouped = 1, dict[int, int]()
+        self.in_step = False  # equal sizes and literals in the class Model change together
         # Sizes with these values stay multiples of a number: {value: number}.
         self.blocks = {v: n for v, n in official.blocks().items() if n <= v // MOST_OF_BLOCKS}
         self.cache: dict[tuple[tuple[str, int], ...], Trace | None] = {}
@@ -239,6 +240,7 @@ class Shrinker:
             trace = self.attempt(constants) if constants else None
             if trace is not None and self.fits(trace):
                 self.sizes = {n: self.official_sizes[n] for n in constants}
+                self.in_step = any(n in self.source.model_sizes for n in constants)
                 self.most_flops = max(FIXED_FLOPS, trace.flops)
                 return constants, trace
         return None
@@ -291,9 +293,7 @@ class Shrinker:
                 if name in constants:
                     continue
                 for names in self.together(name, sizes):
-                    fits = (low for low in (self.in_blocks(name, low, 2) for low in
-                                            (lows if is_batch(name) or value < LEAST else lows[1:])) if low < value)
-                    low = next((low for low in fits
+                    low = next((low for low in self.lows(name, names, lows)
                                 if self.attempt({**constants, **dict.fromkeys(names, low)}) is not None), None)
                     if low is not None:
                         constants.update(dict.fromkeys(names, low))
@@ -302,9 +302,17 @@ class Shrinker:
                 break
         return constants
 
+    def lows(self, name: str, names: list[str], lows: list[int]) -> Iterator[int]:
+        """Yields those of `lows` that a size may have. Only a batch may be as small as the first one."""
+        value = self.official_sizes[name]
+        leads = self.position(name, 0) == 0 and any(n in self.source.model_sizes for n in names)
+        batch = is_batch(name) or value <= LEAST or leads
+        yield from (n for n in (self.in_blocks(name, low, 2) for low in (lows if batch else lows[1:])) if n < value)
+
     def together(self, name: str, sizes: Constants) -> Iterator[list[str]]:
-        """Yields this size alone, and then the equal literals of get_inputs() at the same place of their shapes, from
-        the front and from the end."""
+        """Yields this size alone, then the equal literals of get_inputs() at the same place of their shapes, from
+        the front and from the end, and at last all equal sizes and literals in the class Model, as in `x.view(8, 1024,
+        12, 64)`."""
         yield [name]
         known = [[name]]
         for side in (0, 1):
@@ -313,6 +321,15 @@ class Shrinker:
             if at is not None and names not in known:
                 known.append(names)
                 yield names
+        model = [n for n, v in self.source.model_sizes.items() if v == sizes[name] and not n.startswith("__init__.")]
+        if model:
+            yield [n for n, v in sizes.items() if v == sizes[name]] + model
+
+    def tied(self, name: str) -> list[str]:
+        """All varying sizes that equal this one, if some are literals in the class Model and others in get_inputs()."""
+        equal = [n for n in self.sizes if self.official_sizes[n] == self.official_sizes[name]]
+        inside = [n for n in equal if n in self.source.model_sizes]
+        return equal if inside and len(inside) < len(equal) and self.in_step else [name]
 
     def position(self, name: str, side: int) -> int | None:
         found = self.source.positions.get(name)
@@ -466,7 +483,7 @@ class Shrinker:
         best: Trace | None = None
         for name, value in sorted(wanted.items(), key=lambda item: item[1]):
             for size in (value, *MULTIPLES):
-                trial = {**constants, name: size}
+                trial = {**constants, **dict.fromkeys(self.tied(name), size)}
                 trace = self.attempt(trial)
                 if trace is None:
                     continue

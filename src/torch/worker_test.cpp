@@ -132,6 +132,28 @@ TEST(TorchWorker, KeepsImagesMultiplesOfWindowsSideBySide) {
   EXPECT_THAT(covered("13"), ElementsAre("official"));
 }
 
+// The module writes its sizes as numbers: equal numbers change together.
+TEST(TorchWorker, LowersEqualNumbersOfForwardAndInputsTogether) {
+  auto task = describe_text(
+      "import torch\n"
+      "class Model(torch.nn.Module):\n"
+      "    def __init__(self):\n"
+      "        super().__init__()\n"
+      "        self.a = torch.nn.Linear(768, 2304)\n"
+      "    def forward(self, x):\n"
+      "        return self.a(x).view(16, 1024, 3, 12, 64).permute(2, 0, 3, 1, 4)\n"
+      "def get_inputs(): return [torch.randn(16, 1024, 768)]\n");
+  ASSERT_TRUE(task) << task.error().text();
+  std::set<std::string> names;
+  for (const ShapeCase& shape : task->shapes) {
+    const Shape &x = shape.tensors.at("x"), &out = shape.tensors.at("out");
+    EXPECT_EQ(out, (Shape{3, x[0], 12, x[1], 64})) << shape.name;
+    names.insert(shape.name);
+  }
+  EXPECT_THAT(names, IsSupersetOf({"official", "small", "odd1", "odd2", "long1"}));
+  EXPECT_EQ(task->shapes[1].tensors.at("x")[0], 2);
+}
+
 TEST(TorchWorker, TellsChunksFromPartsOfANumber) {
   auto task = describe_text(
       "import torch\n"

@@ -40,6 +40,22 @@ RELU = '''extern "C" __global__ void f(const float* x, float* out, int n) {
   if (i < n) out[i] = fmaxf(x[i], 0.0f) + 1.0f;
 }
 '''
+ONE_SHAPE = '''import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x.view(2 ** 12, 2 ** 11)) + 1
+
+
+def get_inputs():
+    return [torch.randn(4096, 2048)]
+
+
+def get_init_inputs():
+    return []
+'''
 
 
 PROPOSER = '''import json, sys
@@ -184,19 +200,31 @@ class WithoutAGpu(FakeGpu):
 
 
 class OnAGpu(harness.Case):
-    def test_a_program_is_judged(self) -> None:
+    def judged(self, text: str, kernel: str = RELU) -> Json:
+        """The verdict on a program."""
         doctor = self.cutegen("doctor", "--json").json()
         driver = next(c for c in doctor["checks"] if c["name"] == "GPU driver")
         if driver["state"] != "ok":
             self.skipTest("no GPU here: " + driver["detail"])
-        task = self.write("add.py", harness.ADD)
-        self.write("p/kernel.cu", RELU)
+        self.write("p/kernel.cu", kernel)
         steps = [{"kernel": "f", "grid": ["ceil_div(size(x),256)", 1, 1], "block": [256, 1, 1],
                   "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "size(x)"}]}]
         self.write("p/plan.json", json.dumps({**plan("f"), "steps": steps}))
-        result = self.cutegen("eval", task, self.folder / "p", "--device", "cuda:0", "--json")
-        self.assert_code(result, 0)
-        self.assertEqual(result.json()["verdicts"][0]["verdict"]["timing"]["origin"], "measured")
+        result = self.cutegen("eval", self.write("task.py", text), self.folder / "p", "--device", "cuda:0", "--json")
+        return result.json()["verdicts"][0]["verdict"]
+
+    def test_a_program_is_judged(self) -> None:
+        verdict = self.judged(harness.ADD)
+        self.assertEqual(verdict["status"], "correct", verdict["feedback"]["headline"])
+        self.assertEqual(verdict["timing"]["origin"], "measured")
+
+    def test_the_official_shape_is_enough_if_the_module_permits_no_other(self) -> None:
+        verdict = self.judged(ONE_SHAPE)
+        self.assertEqual(verdict["status"], "correct", verdict["feedback"]["headline"])
+        self.assertIn("no other shape than the official one was tested", "; ".join(verdict["marks"]))
+        self.assertGreaterEqual(verdict["sets_judged"], 3)
+        wrong = self.judged(ONE_SHAPE, RELU.replace("i < n", "i < n - 1"))
+        self.assertEqual(wrong["status"], "failed", wrong["feedback"]["headline"])
 
 
 if __name__ == "__main__":

@@ -83,6 +83,27 @@ def bad(result: str = "x @ y", rows: int = 128, columns: int = 96, depth: int = 
     return BAD.format(result=result, rows=rows, columns=columns, depth=depth, dtype=dtype, large=large, small=small)
 
 
+# forward() writes the sizes as numbers. The test shapes change them together with those of the input.
+NUMBERS = '''import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(256, 768, dtype=torch.bfloat16)
+
+    def forward(self, x):
+        return self.l(x).view(16, 200, 3, 4, 64).permute(2, 0, 3, 1, 4)
+
+
+def get_inputs():
+    return [torch.randn(16, 200, 256, dtype=torch.bfloat16)]
+
+
+def get_init_inputs():
+    return []
+'''
 # Rows of length one. In the family `extremes`, values of many magnitudes stand side by side in them, and at a small
 # depth, a sum may consist of products of a large and a tiny value.
 COSINES = '''import torch
@@ -337,6 +358,10 @@ class Products(harness.Case):
     def test_pairs_of_halves_at_a_small_depth(self) -> None:
         row = self.correct({"cosines": (COSINES, SHALLOW)})["cosines"]
         self.assertIn("split_3_halves", row.kernels)
+
+    def test_sizes_that_forward_writes_as_numbers(self) -> None:
+        verdict = self.correct({"numbers": NUMBERS})["numbers"].verdict
+        self.assertGreater(verdict["sets_judged"], 10, "several test shapes")
 
     def test_before_hopper(self) -> None:
         tasks = harness.in_turn(BEFORE_HOPPER, 2)

@@ -38,9 +38,9 @@ std::string sandbox_text(const SandboxGrade& grade) {
 }
 
 std::string admission_text(const eval::Admission& a) {
-  std::string text = a.admitted
-                         ? fmt::format("yes: {} degenerate solutions fail", a.lazy_answers_tried)
-                         : "no: " + clean(join(a.passing, "; "), 400);
+  std::string text =
+      a.admitted ? fmt::format("yes: {} degenerate solutions fail", a.lazy_answers_tried)
+                 : "no" + (a.passing.empty() ? "" : ": " + clean(join(a.passing, "; "), 400));
   if (!a.families.empty()) text += "; inputs: " + clean(join(a.families, ", "), 200);
   if (!a.remark.empty()) text += "; " + clean(a.remark);
   return text;

@@ -6,7 +6,9 @@
 
 #include <cmath>
 
+#include "device/testing/driver_process.h"
 #include "eval/judge/time_shapes.h"
+#include "eval/rungs/gpu_correctness.h"
 #include "eval/rungs/prepare.h"
 #include "eval/testing/ladder_world.h"
 
@@ -277,6 +279,42 @@ TEST(Ladder, ShapesThatThePlanRefusesAreLeftOutByName) {
   v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.status, Status::unsupported);
   EXPECT_THAT(v.feedback.headline, HasSubstr("the plan rejects the official shape"));
+}
+
+// A task may have no test shape: its module may run only at the sizes in the task file.
+TEST(Ladder, ASmallOfficialShapeIsEnoughAndTheVerdictSaysSo) {
+  World w(twice);
+  w.toy.task.shapes.clear();
+  w.add_official(64);
+  const Verdict v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
+  EXPECT_EQ(v.sets_judged, 3);  // all families
+  EXPECT_THAT(v.marks, Contains(HasSubstr("no other shape than the official one was tested")));
+  EXPECT_EQ(w.judge(World::kernel("mov.f32 %f2, %f1;")).status, Status::failed);
+}
+
+TEST(Ladder, ALargeOfficialShapeAloneIsJudgedOnAGpuOnly) {
+  World w(twice);
+  w.toy.task.shapes.clear();
+  w.add_official(1 << 20);
+  const Verdict v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.status, Status::unsupported);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("x.shape[0]"));
+  EXPECT_THAT(v.feedback.headline, HasSubstr("a GPU judges the official shape"));
+}
+
+TEST(Ladder, ALargeOfficialShapeAloneNeedsAComparisonOnTheGpu) {
+  device::cuda::with_driver(device::cuda::kNoDriver, [] {
+    World w(twice);
+    w.toy.task.shapes.clear();
+    w.add_official(1 << 20);
+    GpuTruths official(
+        {.device = "cuda:0", .python = "/no/python", .toolchain = lent(w.toolchain)});
+    w.services.official = lent(official);
+    const Verdict v = w.judge(World::kernel(kTwice));
+    EXPECT_EQ(v.status, Status::unsupported);
+    EXPECT_THAT(v.feedback.headline, HasSubstr("outputs at the official shape cannot be compared"));
+  });
 }
 
 TEST(Ladder, DefinesThatDifferByShapeAreCompiledApart) {

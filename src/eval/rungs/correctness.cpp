@@ -384,6 +384,13 @@ Result<RungEnd> check_test_shapes(const Evaluation& e,
   return rung_passed();
 }
 
+// Whether the program runs at no other shape than the official one.
+bool only_at_official(const Prepared& prepared) {
+  return std::ranges::all_of(prepared.shapes(), [](const PreparedShape& s) {
+    return s.shape->kind == ShapeKind::official;
+  });
+}
+
 }  // namespace
 
 Result<RungEnd> check_correctness(const Evaluation& e, const std::string& program_id,
@@ -402,6 +409,10 @@ Result<RungEnd> check_correctness(const Evaluation& e, const std::string& progra
   CG_TRY(RungEnd seen, simulated.end(record));
   if (!seen.passed) return seen;  // the simulator's finding also explains wrong values
   if (!end.passed) return end;
+  if (only_at_official(e.prepared))
+    record.marks.push_back("no other shape than the official one was tested: the task has none");
+  if (shapes.empty() && e.services.simulator)
+    record.skipped.push_back("checks of the simulator: the task has no test shape");
   const int before = record.sets_judged;
   CG_TRY(RungEnd official, check_on_gpu(e, program_id, record));
   if (!official.passed) return official;

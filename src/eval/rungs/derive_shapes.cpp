@@ -40,6 +40,20 @@ torch::ShapeConstants in_multiples(torch::ShapeConstants grown, const torch::Sha
   return grown;
 }
 
+// Places of the sizes that may grow: each size alone, then all sizes that are equal at the official
+// shape, such as a length that get_inputs() and forward() write as numbers.
+std::vector<std::vector<size_t>> places_to_grow(const torch::ShapeConstants& sizes) {
+  std::vector<std::vector<size_t>> out;
+  std::map<int64_t, std::vector<size_t>> equal;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    out.push_back({i});
+    equal[sizes[i].second].push_back(i);
+  }
+  for (auto& [value, places] : equal)
+    if (places.size() > 1) out.push_back(std::move(places));
+  return out;
+}
+
 // The shape with the fewest FLOPs, except the official one.
 const ShapeCase* smallest_shape(const Task& task) {
   const ShapeCase* small = nullptr;
@@ -242,19 +256,22 @@ class DerivedShapes::Search {
     return ShapeCasePtr{};
   }
 
-  // Raises one size until the measure reaches its target; false if no size achieves that.
+  // Raises one size, or all sizes that are equal at the official shape, until the measure reaches
+  // its target; false if no size achieves that.
   Result<bool> grow(torch::ShapeConstants& values, const ShapeGoal& goal) {
     CG_TRY(std::optional<int64_t> start, measured(values, goal));
     if (!start || *start >= goal.target) return start.has_value();
-    for (size_t i = 0; i < sizes_.size(); ++i) {
+    for (const std::vector<size_t>& places : places_to_grow(sizes_)) {
       torch::ShapeConstants trial = values;
       int64_t now = *start;
       for (int round = 0; round < kRounds && now < goal.target; ++round) {
-        const int64_t before = trial[i].second;
+        const int64_t before = trial[places.front()].second;
         const double factor = double(goal.target) / double(std::max<int64_t>(now, 1));
         const double wanted = std::min(double(before) * factor, 1e12);
-        trial[i].second = std::min(round_up(int64_t(wanted) + 1, kTail), sizes_[i].second);
-        if (trial[i].second <= before) break;
+        const int64_t next =
+            std::min(round_up(int64_t(wanted) + 1, kTail), sizes_[places.front()].second);
+        if (next <= before) break;
+        for (size_t i : places) trial[i].second = next;
         CG_TRY(std::optional<int64_t> then, measured(trial, goal));
         if (!then || *then <= now) break;  // this size does not affect the measure
         now = *then;

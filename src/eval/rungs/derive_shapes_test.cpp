@@ -126,6 +126,17 @@ TEST(DerivedShapes, APlanThatTakesOneDepthAloneGetsItsFirstShape) {
   for (const ShapeCasePtr& s : found) EXPECT_EQ(ShapesWorld::size(s, "x", 1), 2048);
 }
 
+// forward() may write a size as a number, which must change together with the input's size.
+TEST(DerivedShapes, SizesThatMustStayEqualGrowTogether) {
+  ShapesWorld w;
+  w.task.shapes[2] = product("odd1", ShapeKind::odd, 89, 97, 89);
+  w.runs = [](const ShapeCase& s) { return s.tensors.at("x")[0] == s.tensors.at("y")[1]; };
+  const auto found = w.find(R"j(["ceil_div(n,128)", 1, 1])j", "");
+  ASSERT_FALSE(found.empty());
+  EXPECT_GT(ShapesWorld::size(found[0], "out", 1), 3 * 128);
+  EXPECT_EQ(ShapesWorld::size(found[0], "out", 0), ShapesWorld::size(found[0], "out", 1));
+}
+
 TEST(DerivedShapes, WhatTheTaskReachesNeedsNone) {
   ShapesWorld w;
   for (auto [name, m, k, n] :

@@ -25,8 +25,15 @@ void add_once(std::vector<std::string>& marks, const std::string& mark) {
   if (std::find(marks.begin(), marks.end(), mark) == marks.end()) marks.push_back(mark);
 }
 
-void not_compared(CorrectnessRecord& record, const ShapeCase& shape, const std::string& why) {
-  add_once(record.marks, fmt::format("outputs at {} were not compared: {}", name_of(shape), why));
+// Ends the check of a large shape whose outputs cannot be compared. Without test shapes, nothing
+// else can show that the program is correct.
+RungEnd not_compared(const Evaluation& e, CorrectnessRecord& record, const ShapeCase& shape,
+                     const std::string& why) {
+  const std::string mark = fmt::format("outputs at {} were not compared: {}", name_of(shape), why);
+  if (e.prepared.only_official())
+    return rung_ended(Status::unsupported, mark + "; the task has no other shape");
+  add_once(record.marks, mark);
+  return rung_passed();
 }
 
 int64_t tensor_bytes(const Task& task, const ShapeCase& shape) {
@@ -223,23 +230,21 @@ namespace {
 // Checks one large shape on all of its families.
 Result<RungEnd> check_large(const Evaluation& e, const PreparedShape& shape,
                             const std::string& program_id, CorrectnessRecord& record) {
-  if (const std::string& why = e.services.official->missing(); !why.empty()) {
-    not_compared(record, *shape.shape, why);
-    return rung_passed();
-  }
+  if (const std::string& why = e.services.official->missing(); !why.empty())
+    return not_compared(e, record, *shape.shape, why);
   const auto begin = Clock::now();
   OfficialChecker checker(e, shape, record);
   JudgedBufferOptions options;
   options.at_the_end = std::random_device()() % 2 != 0;
+  const int64_t kept =
+      e.prepared.only_official() ? INT64_MAX : e.services.official->sets_kept(e.task, *shape.shape);
   for (const std::string& family :
-       gpu_families(e.services.families, e.services.official->sets_kept(e.task, *shape.shape),
-                    std::random_device()())) {
+       gpu_families(e.services.families, kept, std::random_device()())) {
     e.progress(fmt::format("correctness: {} shape, {}", shape.shape->name, family));
     auto set = e.services.official->draw(e.ctx, e.task, *shape.shape, family, program_id);
     if (!set) {
       CG_CHECK(e.ctx.check("making a set"));
-      not_compared(record, *shape.shape, set.error().text());
-      return rung_passed();
+      return not_compared(e, record, *shape.shape, set.error().text());
     }
     record.official.emplace(shape.shape->name, *set);
     CG_TRY(RungEnd end, checker.run(*set, options));

@@ -78,7 +78,8 @@ class GpuTruths {
 std::vector<std::string> gpu_families(const std::vector<std::string>& all, int64_t kept,
                                       uint64_t chance);
 // Checks correctness at the official shape. If no values can be compared, the program passes, and
-// record.marks notes the reason.
+// record.marks notes the reason. If the task has no test shape, the program runs on all input
+// families, and is `unsupported` if some values cannot be compared.
 Result<RungEnd> check_on_gpu(const Evaluation& e, const std::string& program_id,
                              CorrectnessRecord& record);
 

@@ -11,6 +11,7 @@
 #include "core/weighted.h"
 #include "eval/rungs/audit.h"
 #include "eval/rungs/derive_shapes.h"
+#include "eval/rungs/gpu_correctness.h"
 #include "eval/source/lint.h"
 
 namespace cutegen::eval {
@@ -114,6 +115,11 @@ device::PlanSteps PreparedShape::all_steps() const {
   return out;
 }
 
+Prepared::Prepared(const KernelProgram& program, const Task& task)
+    : program_(program),
+      task_(task),
+      only_official_(std::ranges::none_of(task.shapes, is_test_shape)) {}
+
 RungEnd lint_rung(const KernelProgram& program, const Task& task) {
   std::vector<Error> problems;
   bool rule = false, unsupported = false;
@@ -147,20 +153,30 @@ void Prepared::skip(const ShapeCase& shape, const Error& why) {
                     shape.kind == ShapeKind::user ? ", which has a weight" : "", why.text());
 }
 
-Result<RungEnd> Prepared::enough_shapes() const {
+Result<RungEnd> Prepared::enough_shapes(const Services& services) const {
   if (!timed_refused_.empty()) return rung_ended(Status::unsupported, timed_refused_);
   bool any = std::any_of(shapes_.begin(), shapes_.end(), [&](const PreparedShape& s) {
     return is_test_shape(*s.shape) && is_own(proposed_, s.shape);
   });
   if (any) return rung_passed();
-  return rung_ended(
-      Status::unsupported,
-      "no test shape is left: " +
-          (skipped_.empty() ? "the task has none; name smaller sizes in [[shapes]] of the side file"
-                            : skipped_[0]));
+  if (!only_official_)
+    return rung_ended(Status::unsupported,
+                      "no test shape is left" + (skipped_.empty() ? "" : ": " + skipped_[0]));
+  if (!services.official)
+    return rung_ended(Status::unsupported,
+                      "no test shape is left: the task has none, and it is too large to simulate. "
+                      "Replace numbers in forward() by sizes such as x.shape[0], or name smaller "
+                      "sizes in [[shapes]] of the side file; a GPU judges the official shape");
+  const std::string& why = services.official->missing();
+  if (why.empty()) return rung_passed();
+  return rung_ended(Status::unsupported,
+                    "the task has no test shape, and outputs at the official shape cannot be "
+                    "compared: " +
+                        why);
 }
 
-Result<RungEnd> Prepared::list_builds(const DeviceFacts& device) {
+Result<RungEnd> Prepared::list_builds(const Services& services) {
+  const DeviceFacts& device = services.device;
   auto arch = choose_arch(program_.plan, device);
   if (!arch) return rung_of(arch.error());
   std::vector<const ShapeCase*> all;
@@ -181,7 +197,7 @@ Result<RungEnd> Prepared::list_builds(const DeviceFacts& device) {
     if (images_.size() > most)
       return rung_failed(fmt::format("the defines take more than {} distinct values", most));
   }
-  return enough_shapes();
+  return enough_shapes(services);
 }
 
 void Prepared::add(const ShapeCase& shape, std::vector<ModuleBuild> builds,
@@ -211,7 +227,7 @@ void Prepared::add(const ShapeCase& shape, std::vector<ModuleBuild> builds,
 Result<RungEnd> Prepared::compile(const Context& ctx, const Services& services) {
   CG_TRY(const auto left_out, derive_shapes(ctx, services, program_, derived_));
   CG_TRY(proposed_, proposed_shapes(ctx, services, skipped_));
-  CG_TRY(RungEnd listed, list_builds(services.device));
+  CG_TRY(RungEnd listed, list_builds(services));
   if (!listed.passed) return listed;
   skipped_.insert(skipped_.end(), left_out.begin(), left_out.end());
   std::vector<std::future<Result<toolchain::CompileResult>>> running;
@@ -287,7 +303,7 @@ Result<RungEnd> Prepared::load(const Context& ctx, const Services& services) {
     kept.push_back(std::move(s));
   }
   shapes_ = std::move(kept);
-  CG_TRY(RungEnd enough, enough_shapes());
+  CG_TRY(RungEnd enough, enough_shapes(services));
   if (!enough.passed) return enough;
   return rung_passed(
       fmt::format("{} shape{} resolved", shapes_.size(), shapes_.size() == 1 ? "" : "s"));

@@ -3,7 +3,8 @@
 //
 // Contract: Prepared::skipped() names each shape that the plan's `requires` excludes. If it
 // excludes the official shape (the sizes in the task file), a weighted shape or all test shapes,
-// the program is `unsupported`. compile() compiles each source once for each distinct combination
+// the program is `unsupported`. If the task itself has no test shape, a GPU may judge programs at
+// the official shape alone. compile() compiles each source once for each distinct combination
 // of defines, all combinations in parallel. Derived shapes (additional test shapes, see
 // eval/rungs/derive_shapes.h) may need only a few modules of their own; the evaluator skips a
 // derived shape that needs more.
@@ -31,7 +32,7 @@ RungEnd lint_rung(const KernelProgram& program, const Task& task);
 
 class Prepared {
  public:
-  Prepared(const KernelProgram& program, const Task& task) : program_(program), task_(task) {}
+  Prepared(const KernelProgram& program, const Task& task);
 
   Result<RungEnd> compile(const Context& ctx, const Services& services);
   Result<RungEnd> load(const Context& ctx, const Services& services);
@@ -49,12 +50,14 @@ class Prepared {
   const sandbox::Grade& compile_grade() const { return grade_; }
   // True if a module has global variables, so that the modules must be loaded before every run.
   bool has_globals() const { return has_globals_; }
+  // True if the task has no test shape, so that only the official shape can reveal wrong results.
+  bool only_official() const { return only_official_; }
 
  private:
-  Result<RungEnd> list_builds(const DeviceFacts& device);
+  Result<RungEnd> list_builds(const Services& services);
   // Adds the shape and its modules, unless this shape alone would need too many modules.
   void add(const ShapeCase& shape, std::vector<ModuleBuild> builds, const std::string& arch);
-  Result<RungEnd> enough_shapes() const;
+  Result<RungEnd> enough_shapes(const Services& services) const;
   void skip(const ShapeCase& shape, const Error& why);
 
   const KernelProgram& program_;
@@ -69,6 +72,7 @@ class Prepared {
   std::string timed_refused_;  // the reason if the plan excludes a timed shape
   sandbox::Grade grade_;
   bool has_globals_ = false;
+  bool only_official_ = false;
 };
 
 // Returns the official shape, or null if the plan excludes it.

@@ -402,7 +402,9 @@ Admission admit(const Task& task, const std::vector<std::shared_ptr<const InputS
         out.passing.push_back(fmt::format("{} passes on '{}'", answer.name, family));
   }
   out.admitted = !sets.empty() && winners.empty();
-  if (!winners.empty())
+  if (sets.empty())
+    out.remark = "without a test shape, no degenerate solution was judged";
+  else if (!winners.empty())
     out.remark =
         "not admitted: these degenerate solutions pass on every input: " + join(winners, ", ") +
         (out.reads ? "; the floor counts only what they read" : "");
