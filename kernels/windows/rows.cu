@@ -3,10 +3,12 @@
 //
 // A convolution on Hopper's tensor cores, as a product whose rows are the positions of the result.
 // Kernel `{{arrange}}` reorders the weights, and makes the input channels-last. Kernel `{{name}}` then
-// loads {{loads}} by TMA. Each CTA computes tiles, one after the other.
+// loads {{loads}} by TMA. Each CTA computes tiles, one after the other. A kernel may begin before
+// the previous one ends, and waits before it reads that kernel's results.
 #include <cute/tensor.hpp>
 #include <cutegen/{{header}}.cuh>
 #include <cutegen/math.cuh>
+#include <cutegen/steps.cuh>
 
 using namespace cute;
 
@@ -72,6 +74,7 @@ extern "C" __global__ void __launch_bounds__(256)
        const {{input_type}}* __restrict__ {{input}}, {{packed_type}}* __restrict__ turned,{{flags_param}}
        int64_t packs, int64_t tiles, {{arrange_sizes}}) {
   using Element = {{geometry}}::Element;
+  cutegen::allow_next_step();
   __shared__ __align__(16) Element shared[64 * 66];
   [[maybe_unused]] bool fits = true;
   if (blockIdx.x < packs)
@@ -86,7 +89,7 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, 1)
        const __grid_constant__ TmaDescriptor map_weights,{{wide_params}}
        {{params}},
 {{sizes}}) {
-  extern __shared__ __align__(1024) uint4 shared[];
+{{await}}  extern __shared__ __align__(1024) uint4 shared[];
   auto convolve = [&](auto conv, TmaDescriptor const& inputs, TmaDescriptor const& weights) {
     using Engine = decltype(conv);
     using G = typename Engine::Geometry;
@@ -98,10 +101,14 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, 1)
         int((in_of_group + Engine::kDepth - 1) / Engine::kDepth)};
     const int all_rows = int(batches * out0 * out1 * out2);
     const int tiles_m = Engine::tiles(window, batches), tiles_n = ceil_div(int(out_of_group), G::kTileN);
+    if (threadIdx.x == 0) {
+      prefetch_tma_descriptor(&inputs);
+      prefetch_tma_descriptor(&weights);
+    }
     conv.begin(storage);
     if (conv.produces()) {
       conv.start_loading();
-      for (int id = blockIdx.x; id < tiles_m * tiles_n; id += gridDim.x)
+{{producers_await}}      for (int id = blockIdx.x; id < tiles_m * tiles_n; id += gridDim.x)
         conv.load(inputs, weights, window, cutegen::tile_index(id, tiles_m, tiles_n), storage);
       return;
     }

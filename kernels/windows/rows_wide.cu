@@ -7,6 +7,8 @@ extern "C" __global__ void __launch_bounds__(256)
        const {{input_type}}* __restrict__ {{input}}, float* __restrict__ turned,
        const int* __restrict__ flags, int64_t flag_count, int64_t tiles, {{arrange_sizes}}) {
   using Element = {{wide_geometry}}::Element;
+  cutegen::await_previous_step();
+  cutegen::allow_next_step();
   __shared__ Element shared[64 * 66];
   if (!cutegen::any_flag(flags, flag_count)) return;
   {{arrange}}_weights<{{wide_engine}}, false>({{weight}}, packed, int(blockIdx.x), int(gridDim.x), {{weight_list}});

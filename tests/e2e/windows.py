@@ -99,6 +99,7 @@ TASKS = {
                              "self.window(x.bfloat16()) + self.window(x.bfloat16()).mean()"),
     # Images whose channels do not begin at multiples of 16 bytes.
     "rows_of_small_images": task("Conv2d(72, 40, 3, padding=1).bfloat16()", "5, 72, 7, 7", "self.window(x.bfloat16())"),
+    "rows_of_floats": task("Conv3d(64, 40, 3, stride=(1, 2, 1), padding=(2, 1, 0))", "2, 64, 5, 9, 8"),
     "pixels_of_small_images": task("Conv2d(136, 72, 1).bfloat16()", "5, 136, 7, 7", "self.window(x.bfloat16()).relu()"),
     "pixels_in_fours": task("Conv2d(520, 72, 1).half()", "3, 520, 14, 14", "self.window(x.half()) * 2"),
     "pixels_in_place": task("Conv2d(136, 72, 1).half()", "3, 136, 4, 20", "self.window(x.half()).relu()"),
@@ -168,6 +169,7 @@ PATCHES = {
 }
 KERNELS = {"tensor_cores": ["pack", "window"], "runs": ["pack", "window"],
            "rows_of_small_images": ["elementwise_1", "arrange_2", "window_2"],
+           "rows_of_floats": ["arrange", "arrange_wide", "window"],
            "pixels_of_small_images": ["elementwise_1", "arrange_2", "window_2"],
            "pixels_in_fours": ["elementwise_1", "matmul_2"], "pixels_in_place": ["elementwise_1", "matmul_2"],
            "reductions_over_the_channels": ["pack_1", "window_1", "pack_2", "window_2"],

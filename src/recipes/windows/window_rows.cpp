@@ -359,6 +359,7 @@ class RowsPlan {
                             {"when", when},
                             {"grid", {fmt::format("min({},{})", label_("turns"), 4 * kSms), 1, 1}},
                             {"block", {256, 1, 1}},
+                            {"pdl", true},
                             {"args", wide}});
     }
     part.steps.push_back({{"id", label_("window")},
@@ -367,6 +368,7 @@ class RowsPlan {
                           {"grid", {fmt::format("min({},{})", label_("tiles"), kSms), 1, 1}},
                           {"block", {kThreadsOfRows, 1, 1}},
                           {"shared_bytes", shared()},
+                          {"pdl", true},
                           {"args", args}});
   }
 
@@ -388,6 +390,7 @@ class RowsWriter : RowsPlan {
     part.file = label_("kernel") + ".cu";
     Tail tail(fused_, Tail::By::place);
     auto t = names();
+    wait(t);
     t["compute"] = tail.compute();
     t["channels"] = indent(tail.channels("tile.n"), 6);
     t["write"] = indent(write_text(tail, "storage, window, batches, tile", false), 6);
@@ -467,6 +470,13 @@ class RowsWriter : RowsPlan {
     t["run"] = run_call(t, "", 2);
     if (watched(fused_)) watch(t);
     return t;
+  }
+
+  // All threads read flags. Otherwise, only producers read results of the earlier kernel.
+  void wait(std::map<std::string, std::string>& t) const {
+    const std::string await = "cutegen::await_previous_step();\n";
+    t["await"] = watched(fused_) ? "  " + await : "";
+    t["producers_await"] = watched(fused_) ? "" : "      " + await;
   }
 
   static std::string geometry_text(std::map<std::string, std::string> t, const RowsLayout& l) {

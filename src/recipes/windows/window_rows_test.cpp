@@ -65,6 +65,22 @@ TEST(WindowRows, CopiesTheInputToChannelsLastOrder) {
   EXPECT_EQ(map.at("im2col").at("steps"), Json::array({1, 2, 1}));
 }
 
+// The last kernel begins while the input is copied. Only reads of the copies wait.
+TEST(WindowRows, BeginsBeforeTheCopyEnds) {
+  const KernelProgram halves = RowsCase("conv_rows_bf16").program({{"by_rows", 1}}),
+                      floats = RowsCase("conv_rows_floats").program({{"by_rows", 1}});
+  for (const KernelProgram* p : {&halves, &floats}) {
+    const Json plan = to_json(p->plan);
+    EXPECT_FALSE(plan.at("steps")[0].contains("pdl"));
+    for (size_t i = 1; i < plan.at("steps").size(); ++i)
+      EXPECT_EQ(plan.at("steps")[i].at("pdl"), true);
+  }
+  const std::string wait = "cutegen::await_previous_step();";
+  EXPECT_THAT(halves.sources.begin()->second, HasSubstr("conv.start_loading();\n      " + wait));
+  const std::string source = floats.sources.begin()->second;  // reads flags first
+  EXPECT_LT(source.rfind(wait), source.rfind("auto convolve ="));
+}
+
 TEST(WindowRows, KeepsPatchesForAllFilterTaps) {
   const Json patches = {{"by_rows", 1}, {"rows_patch", 128}, {"rows_across", 8}};
   const KernelProgram p = RowsCase("conv_rows_bf16").program(patches);
