@@ -102,6 +102,8 @@ TASKS = {
     "rows_of_floats": task("Conv3d(64, 40, 3, stride=(1, 2, 1), padding=(2, 1, 0))", "2, 64, 5, 9, 8"),
     "pixels_of_small_images": task("Conv2d(136, 72, 1).bfloat16()", "5, 136, 7, 7", "self.window(x.bfloat16()).relu()"),
     "pixels_in_fours": task("Conv2d(520, 72, 1).half()", "3, 520, 14, 14", "self.window(x.half()) * 2"),
+    "norm_of_pixels": task("Sequential(nn.Conv2d(136, 72, 1), norm(72)).bfloat16()", "3, 136, 4, 20",
+                           "self.window(x.bfloat16()).relu() + x[:, :72]", sizes=NORM),
     "pixels_in_place": task("Conv2d(136, 72, 1).half()", "3, 136, 4, 20", "self.window(x.half()).relu()"),
     # Values that depend only on the channel are computed once.
     "norm_of_channels": task("Sequential(nn.Conv2d(8, 24, 3), norm(24))", "2, 8, 9, 11", sizes=NORM),

@@ -14,6 +14,7 @@
 #include "recipes/nest/nest.h"
 #include "recipes/nest/register_blocks.h"
 #include "recipes/text/kernel_text.h"
+#include "recipes/text/shared_values.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -53,9 +54,7 @@ struct Kernel {
   std::map<int, Access> indices;  // tensors through which inputs are read, by operand
   std::vector<std::pair<std::string, std::string>> strides;  // argument, expression
   Overlap overlap;
-  // Values that all elements of a vector share: the instructions that compute them, and those that
-  // other instructions read.
-  std::vector<int> once, shared_values;
+  SharedValues shared;   // by all elements of a vector
   int64_t items = 1;     // vectors that a thread loads together
   int items_along = -1;  // the loop that the items of a thread follow; -1: neighbouring vectors
   int turned = -1;       // the loop along which a tile of vectors is tall; -1: no tiles
@@ -95,7 +94,7 @@ struct Kernel {
     }
     take_turns(inputs, false);
     take_turns(outputs, true);
-    find_shared_values(results);
+    find_shared(results);
     for (auto* list : {&inputs, &outputs})
       for (Access& a : *list) find(a);
   }
@@ -171,30 +170,12 @@ struct Kernel {
 
   // Finds the values that depend only on operands without the innermost axis. Without this, the
   // kernel would compute them for each element of a vector.
-  void find_shared_values(const std::vector<int>& results) {
+  void find_shared(const std::vector<int>& results) {
     std::set<int> same;
     bool any = false;
     for (const Access& a : inputs)
       if (same_in_vector(a)) same.insert(a.inst), any |= !a.single;
-    if (!any) return;
-    const auto pointwise =
-        code.needed(results, [](const Inst& i) { return i.kind != InstKind::leaf; });
-    const auto is_same = [&](int inst) {
-      return same.count(inst) > 0 || fused.insts[size_t(inst)].kind == InstKind::constant;
-    };
-    std::set<int> read(results.begin(), results.end());
-    for (int inst : pointwise) {
-      const Inst& i = fused.insts[size_t(inst)];
-      if (i.kind != InstKind::pointwise) continue;
-      const bool reads_any =
-          std::any_of(i.inputs.begin(), i.inputs.end(), [&](int of) { return same.count(of) > 0; });
-      if (reads_any && std::all_of(i.inputs.begin(), i.inputs.end(), is_same))
-        same.insert(inst), once.push_back(inst);
-      else
-        read.insert(i.inputs.begin(), i.inputs.end());
-    }
-    for (int inst : once)
-      if (read.count(inst) > 0) shared_values.push_back(inst);
+    if (any) shared = find_shared_values(fused, code, results, same);
   }
 
   // Declares where the operand's slice begins, and reads the places that index tensors name.
@@ -244,27 +225,13 @@ std::string array_of(const Access& a) {
   return a.turns > 1 ? fmt::format("[{}][kVector]", a.turns) : "[kVector]";
 }
 
-// The type in which a kernel keeps an instruction's value.
-const char* kept_type(const Kernel& k, int inst) {
-  const Inst& i = k.fused.insts[size_t(inst)];
-  return i.boolean ? "bool" : value_type(i);
-}
-
 // Returns the inputs that the function for one element reads. With `once`, returns the inputs that
 // the function for a vector's shared values reads.
 std::vector<const Access*> inputs_of(const Kernel& k, bool once) {
-  std::set<int> read;
-  const std::set<int> shared(k.once.begin(), k.once.end());
-  const auto add = [&](const std::vector<int>& insts) {
-    for (int inst : insts)
-      if ((shared.count(inst) > 0) == once)
-        for (int of : k.fused.insts[size_t(inst)].inputs) read.insert(of);
-  };
   std::vector<int> results;
   for (const Access& output : k.outputs)
     if (once || !output.of_row) results.push_back(output.inst);
-  add(k.code.needed(results, [](const Inst&) { return true; }));
-  if (!once) read.insert(results.begin(), results.end());
+  const std::set<int> read = inputs_of_results(k.fused, k.code, k.shared, results, once);
   std::vector<const Access*> list;
   for (const Access& input : k.inputs)
     if (read.count(input.inst) > 0) list.push_back(&input);
@@ -273,43 +240,17 @@ std::vector<const Access*> inputs_of(const Kernel& k, bool once) {
 
 // Writes the device function for the values that all elements of a vector share.
 std::string shared_function(const Kernel& k) {
-  if (k.shared_values.empty()) return "";
   std::vector<std::string> params;
   for (const Access* input : inputs_of(k, true))
     params.push_back(fmt::format("{} {}", input->type, k.code.id(input->inst)));
-  for (const auto& [word, expression] : k.fused.sizes) params.push_back("int64_t " + word);
-  const std::set<int> results(k.shared_values.begin(), k.shared_values.end());
-  std::string body;
-  const auto needed = k.code.needed(k.shared_values, [](const Inst& i) {
-    return i.kind == InstKind::pointwise || i.kind == InstKind::constant;
-  });
-  for (int inst : needed) {
-    if (k.fused.insts[size_t(inst)].kind != InstKind::pointwise) continue;
-    const std::string statement = k.code.statement(inst);
-    body += "  " + (results.count(inst) > 0
-                        ? fmt::format("{} = {};\n", k.code.id(inst), k.code.expression(inst))
-                        : statement);
-  }
-  for (int inst : k.shared_values)
-    params.push_back(fmt::format("{}& {}", kept_type(k, inst), k.code.id(inst)));
-  return fmt::format(
-      "// Computes what all elements of a vector share.\n"
-      "__device__ __forceinline__ void compute_shared({}) {{\n{}}}\n\n",
-      join(params, ", "), body);
+  return shared_function("compute_shared", k.fused, k.code, k.shared, params);
 }
 
 // Declares the shared values of a vector and calls their function. `at` gives the text of an input.
 std::string shared_call(const Kernel& k, const std::function<std::string(const Access&)>& at) {
-  if (k.shared_values.empty()) return "";
-  std::string text;
   std::vector<std::string> values;
   for (const Access* input : inputs_of(k, true)) values.push_back(at(*input));
-  for (const auto& [word, expression] : k.fused.sizes) values.push_back(word);
-  for (int inst : k.shared_values) {
-    text += fmt::format("{} {};\n", kept_type(k, inst), k.code.id(inst));
-    values.push_back(k.code.id(inst));
-  }
-  return text + fmt::format("compute_shared({});\n", join(values, ", "));
+  return shared_call("compute_shared", k.fused, k.code, k.shared, values);
 }
 
 // Writes the device function for one element. It returns one result or writes several by reference.
@@ -318,8 +259,8 @@ std::string compute_function(Kernel& k) {
   params.reserve(k.inputs.size() + k.outputs.size() + k.fused.sizes.size());
   for (const Access* input : inputs_of(k, false))
     params.push_back(fmt::format("{} {}", input->type, k.code.id(input->inst)));
-  for (int inst : k.shared_values)
-    params.push_back(fmt::format("{} {}", kept_type(k, inst), k.code.id(inst)));
+  for (int inst : k.shared.read)
+    params.push_back(fmt::format("{} {}", kept_type(k.fused.insts[size_t(inst)]), k.code.id(inst)));
   for (const auto& [word, expression] : k.fused.sizes) params.push_back("int64_t " + word);
   const std::vector<const Access*> outputs = k.element_outputs();
   std::vector<int> results;
@@ -333,10 +274,9 @@ std::string compute_function(Kernel& k) {
       params.push_back(fmt::format("{}& {}", output->type, words.back()));
     }
   std::string body;
-  const std::set<int> shared(k.once.begin(), k.once.end());
   for (int inst :
        k.code.needed(results, [](const Inst& i) { return i.kind == InstKind::pointwise; }))
-    if (shared.count(inst) == 0) body += "  " + k.code.statement(inst);
+    if (k.shared.once.count(inst) == 0) body += "  " + k.code.statement(inst);
   if (one) body += fmt::format("  return {};\n", k.code.use(results[0]));
   for (size_t i = 0; i < words.size(); ++i)
     body += fmt::format("  {} = {};\n", words[i], k.code.use(results[i]));
@@ -350,7 +290,7 @@ std::string call(const Kernel& k, const std::function<std::string(const Access&,
   std::vector<std::string> values;
   values.reserve(k.inputs.size() + k.outputs.size() + k.fused.sizes.size());
   for (const Access* input : inputs_of(k, false)) values.push_back(at(*input, false));
-  for (int inst : k.shared_values) values.push_back(k.code.id(inst));
+  for (int inst : k.shared.read) values.push_back(k.code.id(inst));
   for (const auto& [word, expression] : k.fused.sizes) values.push_back(word);
   const std::vector<const Access*> outputs = k.element_outputs();
   bool one = outputs.size() == 1;

@@ -123,6 +123,35 @@ MatmulFinish::MatmulFinish(const Contraction& c, size_t part)
   }
   for (const FusedOutput& output : c.finish.outputs)
     outputs_.push_back(access(output.operand, output.inst));
+  find_shared(results);
+}
+
+// Finds the values that do not differ along the loop that vectors follow. The compiler does not
+// move functions with branches, such as rsqrt(), out of the loop over the results of a vector.
+void MatmulFinish::find_shared(const std::vector<int>& results) {
+  if (c_.loops_n.empty()) return;
+  std::set<int> same;
+  for (const FactorAccess& a : inputs_)
+    if (!a.operand->counts && !a.operand->gathered() &&
+        stride(c_.finish, *a.operand, c_.loops_n.back()).move == Move::none)
+      same.insert(a.inst);
+  shared_ = find_shared_values(c_.finish, code_, results, same);
+}
+
+std::vector<const FactorAccess*> MatmulFinish::read_inputs(bool once) const {
+  std::vector<int> results;
+  for (const FactorAccess& a : outputs_) results.push_back(a.inst);
+  const std::set<int> read = inputs_of_results(c_.finish, code_, shared_, results, once);
+  std::vector<const FactorAccess*> list;
+  for (const FactorAccess& a : inputs_)
+    if (read.contains(a.inst)) list.push_back(&a);
+  return list;
+}
+
+std::string MatmulFinish::shared() const {
+  std::vector<std::string> values;
+  for (const FactorAccess* a : read_inputs(true)) values.push_back(a->registers + "[0]");
+  return shared_call(shared_name(), c_.finish, code_, shared_, values);
 }
 
 FactorAccess MatmulFinish::access(const Operand& operand, int inst) {
@@ -141,12 +170,17 @@ bool MatmulFinish::is_product(int inst) const {
 }
 
 std::string MatmulFinish::compute() {
-  std::vector<std::string> params{"float " + code_.id(c_.product)};
+  const auto declare = [&](const FactorAccess& a) {
+    return (a.operand->counts ? "int64_t " : "float ") + code_.id(a.inst);
+  };
+  std::vector<std::string> params{"float " + code_.id(c_.product)}, shared;
   for (const Contraction::Partner& partner : c_.partners)
     params.push_back("float " + code_.id(partner.product));
   for (const auto& [inst, mask] : c_.masks) params.push_back("bool " + code_.id(inst));
-  for (const FactorAccess& a : inputs_)
-    params.push_back((a.operand->counts ? "int64_t " : "float ") + code_.id(a.inst));
+  for (const FactorAccess* a : read_inputs(false)) params.push_back(declare(*a));
+  for (const FactorAccess* a : read_inputs(true)) shared.push_back(declare(*a));
+  for (int inst : shared_.read)
+    params.push_back(kept_type(c_.finish.insts[size_t(inst)]) + (" " + code_.id(inst)));
   for (const auto& [word, expression] : c_.finish.sizes) params.push_back("int64_t " + word);
   std::vector<int> results;
   std::string body, ends;
@@ -158,11 +192,25 @@ std::string MatmulFinish::compute() {
   }
   for (int inst :
        code_.needed(results, [](const Inst& i) { return i.kind == InstKind::pointwise; }))
-    body += "  " + code_.statement(inst);
-  return fmt::format(
-      "// Computes what follows the product for one element, in float32.\n"
-      "__device__ __forceinline__ void {}({}) {{\n{}{}}}",
-      function_, join(params, ", "), body, ends);
+    if (!shared_.once.contains(inst)) body += "  " + code_.statement(inst);
+  return shared_function(shared_name(), c_.finish, code_, shared_, shared) +
+         fmt::format(
+             "// Computes what follows the product for one element, in float32.\n"
+             "__device__ __forceinline__ void {}({}) {{\n{}{}}}",
+             function_, join(params, ", "), body, ends);
+}
+
+std::vector<std::string> MatmulFinish::values() const {
+  std::vector<std::string> values;
+  if (c_.partners.empty()) values.emplace_back("product[v]");
+  for (int64_t g = 0; !c_.partners.empty() && g < c_.groups(); ++g)
+    values.push_back(fmt::format("product[{}][v]", g));
+  for (const auto& [inst, mask] : c_.masks)
+    values.push_back(fmt::format("n + v - m {} {}", mask.upper ? ">=" : "<=", mask.diagonal));
+  for (const FactorAccess* a : read_inputs(false)) values.push_back(a->registers + "[v]");
+  for (int inst : shared_.read) values.push_back(code_.id(inst));
+  for (const auto& [word, expression] : c_.finish.sizes) values.push_back(word);
+  return values;
 }
 
 std::string place_text(const Contraction& c, const std::string& tensor, Places places) {
@@ -175,28 +223,21 @@ std::string place_text(const Contraction& c, const std::string& tensor, Places p
 
 std::string MatmulFinish::work(Places places, bool held) const {
   std::string text, stores;
-  std::vector<std::string> values{"product[v]"};
-  if (!c_.partners.empty()) values.clear();
-  for (int64_t g = 0; !c_.partners.empty() && g < c_.groups(); ++g)
-    values.push_back(fmt::format("product[{}][v]", g));
-  for (const auto& [inst, mask] : c_.masks)
-    values.push_back(fmt::format("n + v - m {} {}", mask.upper ? ">=" : "<=", mask.diagonal));
+  std::vector<std::string> values = this->values();
   for (const FactorAccess& a : inputs_) {
     const bool ahead = held && !a.operand->counts;
     text += fmt::format("{4} {0}[kVector];\ncutegen::{1}({2}, {3}{0});\n", a.registers,
                         ahead ? "held" : "load", place_text(c_, a.tensor, places),
                         ahead ? "own." + a.registers + ", " : "",
                         a.operand->counts ? "int64_t" : "float");
-    values.push_back(a.registers + "[v]");
   }
-  for (const auto& [word, expression] : c_.finish.sizes) values.push_back(word);
   for (const FactorAccess& a : outputs_) {
     text += fmt::format("float {}[kVector];\n", a.registers);
     values.push_back(a.registers + "[v]");
     stores +=
         fmt::format("cutegen::store({}, {});\n", a.registers, place_text(c_, a.tensor, places));
   }
-  return text + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v)\n  " + function_ + "(" +
+  return text + shared() + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v)\n  " + function_ + "(" +
          join(values, ", ") + ");\n" + stores;
 }
 

@@ -11,6 +11,7 @@
 
 #include "recipes/nest/contraction.h"
 #include "recipes/text/kernel_text.h"
+#include "recipes/text/shared_values.h"
 
 namespace cutegen::recipes {
 
@@ -83,8 +84,13 @@ class MatmulFinish {
   Code& code() { return code_; }
   Layouts layouts(Numbers& numbers) { return {c_, code_, numbers, prefix_}; }
   // Writes the device function that computes the results at one position from the product's result
-  // and the other operands.
+  // and the other operands. If a vector of results shares values, writes another function for them.
   std::string compute();
+  // Declares the shared values and calls their function; nothing if there are none.
+  std::string shared() const;
+  // The arguments of the function for one position, for the result `v` of a vector, without
+  // results.
+  std::vector<std::string> values() const;
   // Writes loads, arithmetic and stores for kVector neighbouring results. If `held` is set, takes
   // the operands from registers, not from memory.
   std::string work(Places places = Places::indices, bool held = false) const;
@@ -98,11 +104,16 @@ class MatmulFinish {
   std::string each_ahead(const std::string& coordinates) const;
   FactorAccess access(const Operand& operand, int inst);
   bool is_product(int inst) const;
+  void find_shared(const std::vector<int>& results);
+  // The inputs that the function for one position (or `once`: for shared values) reads.
+  std::vector<const FactorAccess*> read_inputs(bool once) const;
+  std::string shared_name() const { return function_ + "_shared"; }
 
   const Contraction& c_;
   std::string prefix_, function_;
   Code code_;
   std::vector<FactorAccess> inputs_, outputs_;
+  SharedValues shared_;
 };
 
 // Writes the call of the method `each`, which runs `body` for each vector of kVector neighbouring

@@ -34,15 +34,13 @@ std::string packed_text(MatmulFinish& finish, Layouts& layouts, const std::strin
   const Contraction& c = finish.product();
   const auto& inputs = finish.inputs();
   std::string tensors, loads;
-  std::vector<std::string> values{"product[v]"};
   for (FactorAccess a : inputs) {
     a.tensor = finish.code().word("pairs_of_" + a.name);
     tensors += layouts.tensor(a, "2");
     loads += fmt::format("float {0}[2];\ncutegen::load({1}, {0});\n", a.registers,
                          place_text(c, a.tensor, Places::coordinates));
-    values.push_back(a.registers + "[v]");
   }
-  for (const auto& [word, expression] : c.finish.sizes) values.push_back(word);
+  loads += finish.shared();
   // Without loads, the work beyond an edge does no harm, and a branch would take longer.
   if (!inputs.empty()) loads = "if (n >= n_size) return;\n" + loads;
   const FactorAccess& out = finish.outputs()[0];
@@ -61,7 +59,7 @@ std::string packed_text(MatmulFinish& finish, Layouts& layouts, const std::strin
       "      if (m < m_size && n < n_size) cutegen::write_pack(pack, &{});\n"
       "    }});",
       tensors, type_of(*out.operand), inputs.empty() ? "" : inner(coordinates, 6), inner(loads, 6),
-      finish.function(), join(values, ", "), type_of(*out.operand), inner(coordinates, 6),
+      finish.function(), join(finish.values(), ", "), type_of(*out.operand), inner(coordinates, 6),
       replace_all(place_text(c, out.tensor, Places::coordinates), "(_, ", "(0, "));
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "recipes/graph/reshape.h"
-#include "recipes/nest/channel_values.h"
 #include "recipes/spatial/conv_products.h"
 #include "recipes/windows/window_implicit.h"
 
@@ -45,15 +44,6 @@ bool fill_tiles(int64_t pixels) {
   return 10 * pixels >= 6 * all;
 }
 
-// Whether the work after the convolution computes values of a channel. The kernels of 16-bit
-// products would compute them again for each result.
-bool computes_channels(const Fused& fused) {
-  const std::vector<int> values = channel_values(fused);
-  return std::any_of(values.begin(), values.end(), [&](int inst) {
-    return fused.insts[size_t(inst)].kind == InstKind::pointwise;
-  });
-}
-
 // Whether a product of 16-bit pixels is faster than rows.cu.
 bool pays_for_halves(const WindowLeaf& leaf) {
   const int64_t channels = leaf.weight.shape[0], depth = leaf.weight.shape[1];
@@ -70,7 +60,7 @@ bool pays(const Task& task, const Fused& fused) {
   const int64_t channels = leaf.weight.shape[0], depth = product(leaf.weight.shape) / channels;
   if (channels < kLeastChannels) return false;
   if (form == ProductForm::blocks) return depth >= kLeastOfBlocks;
-  if (size_of(leaf.input.dtype) == 2) return pays_for_halves(leaf) && !computes_channels(fused);
+  if (size_of(leaf.input.dtype) == 2) return pays_for_halves(leaf);
   return depth >= (implicit_products(task, fused) == 1 ? kLeastOfTf32 : kLeastOfFloats) &&
          fill_tiles(pixels_of(leaf.input.shape));
 }

@@ -108,6 +108,17 @@ TEST(WindowProducts, CopiesPixelsOnlyForDeepFilters) {
   EXPECT_EQ(recipe_of_halves(512, 128, 28, 28), "matmul");  // in place
 }
 
+// 8 pixels of a channel share the factor of a batch norm.
+TEST(WindowProducts, ComputesTheFactorOfABatchNormOncePerVector) {
+  const ProductsCase c("conv_norm_bf16");
+  EXPECT_EQ(c.match.recipe, "matmul");
+  const size_t shared = c.text.find("void compute_shared("), one = c.text.find("void compute(");
+  ASSERT_NE(shared, std::string::npos) << c.text;
+  ASSERT_LT(shared, one) << c.text;
+  EXPECT_LT(c.text.rfind("rsqrt("), one) << c.text;
+  EXPECT_THAT(c.text, HasSubstr("compute_shared(r_n_running_var[0], r_n_weight[0], "));
+}
+
 TEST(WindowProducts, LeavesOtherGpusToTheirKernels) {
   EXPECT_EQ(ProductsCase("conv_pixels_floats", true, "sm_80").match.recipe, "windows");
 }
