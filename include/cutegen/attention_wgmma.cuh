@@ -58,7 +58,7 @@ struct AttentionPlace {
   int head, key_head, batch, part_q, part_k, part_v;
 };
 
-// Returns the smallest instruction width that this kernel uses for `width` columns.
+// Returns the smallest of this kernel's instruction widths that covers `width` columns.
 CUTE_HOST_DEVICE constexpr int columns_of_product(int width) {
   for (int columns : {16, 32, 64, 96, 128, 192})
     if (width <= columns) return columns;
@@ -176,8 +176,8 @@ struct WgmmaAttention {
   using Storage = StorageOf<kQueries>;
 
   float results[kResults];
-  // log2 of a row's sum of exponentials; exponent[1] is for the row 8 below this thread's first
-  // row.
+  // exponent[i] is log2 of the sum of exponentials of this thread's first row (i = 0) or of the row
+  // 8 below it (i = 1).
   float exponent[2];
 
   // Returns the number of key tiles that the tile of queries at `row` needs.
