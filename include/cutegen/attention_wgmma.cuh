@@ -10,12 +10,12 @@
 // Element, are an operand of the product with V. While the tensor cores multiply for one consumer,
 // another consumer computes its softmax.
 //
-// attend() processes the key tiles [first, last) in reverse order. attend() ignores keys with an
-// index of `keys` or more and, with Causal, keys after row + diagonal. mask(row) returns a function
-// (key, a, b), which changes the scaled score a of the key with index `key` and the scaled score b
-// of the next key. NoMask changes no score. A HidingMask may only set scores to -INFINITY; it
-// receives unscaled scores, which saves multiplications. `scale` must be positive. If a mask hides
-// all keys of a row, the row's results are 0 if `safe` is true, otherwise NaN.
+// attend() processes the key tiles [first, last) in reverse order. It ignores keys with an index of
+// `keys` or more and, with Causal, keys after row + diagonal. The function mask(row) returns a
+// function (key, a, b), which changes the scaled score a of the key with index `key` and the scaled
+// score b of the next key. NoMask changes no score. A HidingMask may only set scores to -INFINITY;
+// it receives unscaled scores, which saves multiplications. `scale` must be positive. If a mask
+// hides all keys of a row, the row's results are 0 if `safe` is true, otherwise NaN.
 //
 // If Tma is true, load() takes tensor maps with the axes (along, row, head, batch, part), and the
 // box of a tensor map has 64 elements and all rows of a tile; `along` is the position in the head.

@@ -11,9 +11,9 @@
 // three axes, the first axes are missing and have size 1.
 //
 // For a convolution of floats in tf32, Element may be half_t: both types have 11 significant bits,
-// and the tensor cores multiply half_t twice as fast. half_t has a narrower range, so the kernels
-// that write the layouts also find out whether half_t is as accurate as tf32 (fits_halves()). If
-// not, the program uses tfloat32_t.
+// and the tensor cores multiply half_t twice as fast. The range of half_t is narrower, so the
+// kernels that write the layouts also find out whether half_t is as accurate as tf32
+// (fits_halves()). If not, the program uses tfloat32_t.
 //
 // With kKept above 0, weights stay in shared memory for all tiles of a CTA. There must then be at
 // most kTileN output channels and kKept steps.
@@ -136,10 +136,10 @@ CUTE_DEVICE Element conv_operand(float x) {
 // magnitudes.
 CUTE_DEVICE unsigned half_magnitude(cutlass::half_t x) { return x.raw() & 0x7fffu; }
 
-// Returns whether half_t is as accurate as tf32 for a group of operands of one sum. `largest` is
-// half_magnitude() of the largest operand, which must be zero or from 2^-10 to 2^15. Below 2^-14,
-// half_t rounds to multiples of 2^-24. This is finer than the multiples of 2^-20 to which tf32 rounds
-// an operand of size 2^-10.
+// Returns whether half_t is as accurate as tf32 for a group of operands whose products one sum adds
+// up. `largest` is half_magnitude() of the largest operand, which must be zero or from 2^-10 to
+// 2^15. Below 2^-14, half_t rounds to multiples of 2^-24. This is finer than the multiples of 2^-20
+// to which tf32 rounds an operand of size 2^-10.
 CUTE_DEVICE bool fits_halves(unsigned largest) {
   constexpr unsigned kLeast = (15 - 10) << 10, kMost = (15 + 15) << 10;  // 2^-10 and 2^15
   return largest == 0 || (largest >= kLeast && largest <= kMost);

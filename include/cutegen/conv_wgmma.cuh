@@ -57,13 +57,13 @@
 //   each_channel() also calls f for channels beyond the result. channel(storage, channel) returns
 //   the value that each_channel() stored.
 // - write(storage, place, read, value, store) calls store(value(sum, read(channel, at), channel,
-//   at), channel, at) for each result. write() calls place() once for several channels, so place()
-//   should compute everything that does not depend on the channel. write() processes kTogether
-//   channels at a time: first read() for all of them, then value(), and then store(). The order of
-//   these calls hides latencies if read() does all loads from DRAM and value() does not branch.
-//   write() calls read() and value() also for positions outside the result. Results pass through
-//   shared memory, kSlice channels at a time. If kSlice is 0, write() calls place(x0, x1, x2, row,
-//   lane), and `channel` is a ConvChannel (conv_result.cuh). `at` must then include `lane`, the first
+//   at), channel, at) for each result. It calls place() once for several channels, so place()
+//   should compute everything that does not depend on the channel. It processes kTogether channels
+//   at a time: first read() for all of them, then value(), and then store(). The order of these
+//   calls hides latencies if read() does all loads from DRAM and value() does not branch. write()
+//   calls read() and value() also for positions outside the result. Results pass through shared
+//   memory, kSlice channels at a time. If kSlice is 0, write() calls place(x0, x1, x2, row, lane),
+//   and `channel` is a ConvChannel (conv_result.cuh). `at` must then include `lane`, the first
 //   channel of the thread. If kPairs is true, write() calls store(result, next, channel, at).
 //
 // Example: Conv<G> conv; conv.begin(storage, steps, stages, 1);

@@ -435,9 +435,9 @@ struct StreamGemm {
     return packed;
   }
 
-  // Multiplies one chunk of weights with few registers. If A has few rows, the thread holds all
-  // sums of the chunk, but converted weights of only one quarter; otherwise it holds the sums of
-  // one block and all weights.
+  // Multiplies one chunk of weights, and keeps the number of registers low. If A has few rows, the
+  // thread holds all sums of the chunk, but converted weights of only one quarter; otherwise it
+  // holds the sums of one block and all weights.
   template <class Scales, class Zeros>
   static CUTE_DEVICE void multiply(Weights const& w, uint4 const* a, float (&results)[kBlocksN][kBlocksM][4]) {
     constexpr bool kChunks = kScaling<Scales> == Scaling::chunks, kFew = kBlocksM <= 2;

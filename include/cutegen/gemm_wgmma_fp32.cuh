@@ -15,7 +15,7 @@
 // The launch has as many CTAs as the GPU holds, and each CTA computes tiles of results one after
 // the other. Two warpgroups (the producers) load tiles of the operands, and the others (the
 // consumers) multiply. Producers and consumers have separate loops over the tiles. While the
-// consumers write the results of a tile, the producers already load the next one. repair()
+// consumers write the results of a tile, the producers already load the next tile. repair()
 // recomputes sums that are NaN or tiny, because infinities, the largest floats and subnormal
 // numbers are not the sum of two tf32 values. Sizes and strides are arbitrary. Elements beyond the
 // operands' edges read as zero. TileM and TileN are 64 or 128 (TileN is 96 with three groups),

@@ -45,7 +45,7 @@
 
 namespace cutegen {
 
-constexpr int kControl = 3;  // words of `control` before the magnitudes
+constexpr int kControl = 3;  // number of words of `control` before the magnitudes
 constexpr int kSplitThreads = 256;
 constexpr int kSplitDepth = 64;
 constexpr int kShortRun = 8;
@@ -201,7 +201,8 @@ CUTE_DEVICE void split_pairs(Global const& global, int which, SplitScales const&
   const int64_t matrix = line * (AlongDepth ? rows : depths);
   bool wrong = false;
   each_block<Vector, AlongDepth>(global, [&](auto const& x, int row, int depth, int batch) {
-    // across[v] is the largest magnitude of element v of all packs, and within[i] of pack i.
+    // across[v] is the largest magnitude of element v of all packs. within[i] is the largest
+    // magnitude in pack i.
     float across[4] = {}, within[Block::kPacks] = {};
     unsigned tiny = 0;
     CUTE_UNROLL

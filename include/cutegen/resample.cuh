@@ -5,10 +5,10 @@
 // Contract: construct an object (such as ReflectedAxis) from the position `p` in the result, the
 // size of the axis in the input, and the size of the axis in the result. The object's count() is
 // the number of input elements to read, at(i) is the position of element i in the input (-1 if it
-// is outside the input), and weight(i) is the weight of element i. kInside is true if no position is
-// outside the input. Positions and weights equal PyTorch's. Scale is a type with the constant
-// `value`, the number of input elements per element of the result. If the `value` of Scale is 0,
-// the two sizes of the axis determine the scale.
+// is outside the input), and weight(i) is the weight of element i. The constant kInside is true if
+// no position is outside the input. Positions and weights equal PyTorch's. Scale is a type with the
+// constant `value`, the number of input elements per element of the result. If the `value` of Scale
+// is 0, the two sizes of the axis determine the scale.
 //
 // Example: const cutegen::ReflectedAxis<1> x(p, in, out); float value = row[x.at(0)];
 #pragma once
