@@ -145,7 +145,7 @@ struct WgmmaAttention {
   static constexpr int kRows = 64 * Consumers, kKeys = Keys;
   static constexpr int kHeadSteps = (HeadDim + 15) / 16, kHeadBlocks = (HeadDim + 63) / 64;
   static constexpr int kWidth = columns_of_product(ValueDim), kValueBlocks = (kWidth + 63) / 64;
-  static constexpr int kScores = Keys / 2, kResults = kWidth / 2;  // number of floats per thread
+  static constexpr int kScores = Keys / 2, kResults = kWidth / 2;  // floats that a thread holds
   static constexpr int kFirstProducer = 128 * Consumers, kThreads = kFirstProducer + 128;
   // each() can pass at most kVector neighbouring results to its function.
   static constexpr int kVector = kWidth % 32 == 0 ? 8 : 2;

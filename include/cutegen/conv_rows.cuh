@@ -138,8 +138,8 @@ CUTE_DEVICE unsigned half_magnitude(cutlass::half_t x) { return x.raw() & 0x7fff
 
 // Returns whether half_t is as accurate as tf32 for a group of operands whose products one sum adds
 // up. `largest` is half_magnitude() of the largest operand, which must be zero or from 2^-10 to
-// 2^15. Below 2^-14, half_t rounds to multiples of 2^-24. This is finer than the multiples of 2^-20
-// to which tf32 rounds an operand of size 2^-10.
+// 2^15. Below 2^-14, half_t rounds to multiples of 2^-24. These multiples are finer than the
+// multiples of 2^-20 to which tf32 rounds an operand of size 2^-10.
 CUTE_DEVICE bool fits_halves(unsigned largest) {
   constexpr unsigned kLeast = (15 - 10) << 10, kMost = (15 + 15) << 10;  // 2^-10 and 2^15
   return largest == 0 || (largest >= kLeast && largest <= kMost);
@@ -278,8 +278,8 @@ class TurnedHalves {
 // Writes the packed weights; each step has Engine::kDepth channels. `blocks` CTAs share the work,
 // and this CTA has number `block`. weight(out, in, k0, k1, k2) returns an unpacked weight. If
 // Watched is true, Engine::Element is half_t, and the function returns whether fits_halves() is
-// true for every 32 input channels of a filter tap. A warp packs the channels of one filter tap
-// after another.
+// true for every 32 input channels of a filter tap. Each warp packs one filter tap of an output
+// channel at a time.
 template <class Engine, bool Watched, class F>
 CUTE_DEVICE bool pack_weights(int const (&kernel)[3], int in_channels, int64_t out_channels,
                               F&& weight, void* packed, int block, int blocks) {

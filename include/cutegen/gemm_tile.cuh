@@ -24,9 +24,9 @@ struct TileIndex {
   int m, n;
 };
 
-// Returns tile number `id` of tiles_m x tiles_n. Consecutive tile numbers cover eight rows of
-// tiles, column by column, so that CTAs that run at the same time share rows of A and columns of B
-// in the L2 cache.
+// Returns tile number `id` of a grid of tiles_m x tiles_n tiles. Consecutive tile numbers cover
+// eight rows of tiles, column by column, so that CTAs that run at the same time share rows of A and
+// columns of B in the L2 cache.
 CUTE_DEVICE TileIndex tile_index(int id, int tiles_m, int tiles_n) {
   constexpr int kGroup = 8;
   const int group = id / (kGroup * tiles_n), first = group * kGroup;

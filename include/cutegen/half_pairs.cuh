@@ -17,10 +17,10 @@
 // pair's error may be 2^-25 in scaled units. Small values matter if no large value stands beside
 // them in a sum, or if the other operand's values are large wherever this operand's values are
 // small. Therefore, the kernel checks runs of 64 elements along the depth, and runs of 16 or 32
-// elements along the rows, except runs shorter than 8 at an edge. It sets the flag if the largest
-// magnitude of a run is below 4 (2^-13 of the operand's largest magnitude), but not zero. If the
-// flag is not set, a pair's error is at most 2^-27 of the largest value of each of its two runs.
-// Infinities, NaN and operands whose largest magnitude is below 2^-112 set the flag, too.
+// elements along the rows, except runs shorter than 8 at an edge. The kernel sets the flag if the
+// largest magnitude of a run is below 4 (2^-13 of the operand's largest magnitude), but not zero.
+// If the flag is not set, a pair's error is at most 2^-27 of the largest value of each of its two
+// runs. Infinities, NaN and operands whose largest magnitude is below 2^-112 set the flag, too.
 //
 // In a sum of few terms, a tiny value matters if the other operand has a large value there and
 // small values elsewhere, even if large values stand beside the tiny value. Therefore, if the depth

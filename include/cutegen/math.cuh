@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pointwise functions on floats with PyTorch's semantics. NaN propagates. All functions have full
-// float32 precision, except those whose names begin with fast_ or flushed_.
+// This header has pointwise functions on floats with PyTorch's semantics. NaN propagates. All
+// functions have full float32 precision, except those whose names begin with fast_ or flushed_.
 //
 // Contract: all functions of this header are device functions without state and do not need CuTe.
 // The first argument of a function is the element, and the operator's scalars follow.
