@@ -10,12 +10,12 @@
 // Element, are an operand of the product with V. While the tensor cores multiply for one consumer,
 // another consumer computes its softmax.
 //
-// attend() processes the key tiles [first, last) in reverse order. attend() ignores keys with an
-// index of `keys` or more and, with Causal, keys after row + diagonal. mask(row) returns a function
-// (key, a, b), which changes the scaled score a of the key with index `key` and the scaled score b
-// of the next key. NoMask changes no score. A HidingMask may only set scores to -INFINITY; it
-// receives unscaled scores, which saves multiplications. `scale` must be positive. If a mask hides
-// all keys of a row, the row's results are 0 if `safe` is true, otherwise NaN.
+// attend() processes the key tiles [first, last) in reverse order. It ignores keys with an index of
+// `keys` or more and, with Causal, keys after row + diagonal. The function mask(row) returns a
+// function (key, a, b), which changes the scaled score a of the key with index `key` and the scaled
+// score b of the next key. NoMask changes no score. A HidingMask may only set scores to -INFINITY;
+// it receives unscaled scores, which saves multiplications. `scale` must be positive. If a mask
+// hides all keys of a row, the row's results are 0 if `safe` is true, otherwise NaN.
 //
 // If Tma is true, load() takes tensor maps with the axes (along, row, head, batch, part), and the
 // box of a tensor map has 64 elements and all rows of a tile; `along` is the position in the head.
@@ -58,7 +58,7 @@ struct AttentionPlace {
   int head, key_head, batch, part_q, part_k, part_v;
 };
 
-// Returns the smallest instruction width that this kernel uses for `width` columns.
+// Returns the smallest of this kernel's instruction widths that covers `width` columns.
 CUTE_HOST_DEVICE constexpr int columns_of_product(int width) {
   for (int columns : {16, 32, 64, 96, 128, 192})
     if (width <= columns) return columns;
@@ -145,7 +145,7 @@ struct WgmmaAttention {
   static constexpr int kRows = 64 * Consumers, kKeys = Keys;
   static constexpr int kHeadSteps = (HeadDim + 15) / 16, kHeadBlocks = (HeadDim + 63) / 64;
   static constexpr int kWidth = columns_of_product(ValueDim), kValueBlocks = (kWidth + 63) / 64;
-  static constexpr int kScores = Keys / 2, kResults = kWidth / 2;  // number of floats per thread
+  static constexpr int kScores = Keys / 2, kResults = kWidth / 2;  // floats that a thread holds
   static constexpr int kFirstProducer = 128 * Consumers, kThreads = kFirstProducer + 128;
   // each() can pass at most kVector neighbouring results to its function.
   static constexpr int kVector = kWidth % 32 == 0 ? 8 : 2;
@@ -176,8 +176,8 @@ struct WgmmaAttention {
   using Storage = StorageOf<kQueries>;
 
   float results[kResults];
-  // log2 of a row's sum of exponentials; exponent[1] is for the row 8 below this thread's first
-  // row.
+  // exponent[i] is log2 of the sum of exponentials of this thread's first row (i = 0) or of the row
+  // 8 below it (i = 1).
   float exponent[2];
 
   // Returns the number of key tiles that the tile of queries at `row` needs.

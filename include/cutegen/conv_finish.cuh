@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the convolutions of conv_rows.cuh and conv_patches.cuh share: the sizes of a convolution, and
-// the work after it.
+// This header has the code that conv_rows.cuh and conv_patches.cuh share: the sizes of a
+// convolution, and the calls of its epilogue (the work after the convolution).
 //
-// Contract: consumer warpgroup i has the threads 128 * i to 128 * i + 127. After a tile, a thread of
-// a consumer holds results as wgmma returns them, in G::kTileN / 2 floats for each block of 64
-// positions. G::kChannelValues is the number of floats that the work after the convolution needs for
-// each channel.
+// Contract: consumer warpgroup i has the threads 128 * i to 128 * i + 127. After a tile, a thread
+// of a consumer holds results as wgmma returns them, in G::kTileN / 2 floats for each block of 64
+// positions. G::kChannelValues is the number of floats that the epilogue needs for each channel.
 //
 // - each_channel() and channel() keep values that depend only on the channel.
 // - finish(storage, results, row_of, place, read, value, store) calls store(value(sum, read(c, at), c,
@@ -15,7 +14,8 @@
 //   - With G::kSlice 0, results leave registers directly: `c` is a ConvChannel (conv_result.cuh), and
 //     `lane` is c.lane. This suits results whose channels are contiguous.
 //   - Otherwise, kSlice channels at a time pass through shared memory, so that neighbouring threads
-//     store neighbouring positions: `c` is an int, and `lane` is 0. The storage has a member `staged`.
+//     store neighbouring positions. Then `c` is an int, `lane` is 0, and the storage must have a
+//     member `staged`.
 //
 // Example: struct Engine : ConvFinish<G> { struct Storage { typename ConvFinish<G>::Channels channels; }; };
 #pragma once
@@ -24,10 +24,10 @@
 
 namespace cutegen {
 
-// The sizes of a convolution. Element i of each array belongs to axis i.
+// ConvWindow has the sizes of a convolution. Element i of each array belongs to axis i.
 struct ConvWindow {
-  int out[3], kernel[3], start[3], stride[3], dilation[3];  // start: minus the padding
-  int chunks;                                               // steps of a filter tap
+  int out[3], kernel[3], start[3], stride[3], dilation[3];  // `start` is the negated padding
+  int chunks;                                               // number of steps for a filter tap
 
   CUTE_DEVICE int steps() const { return kernel[0] * kernel[1] * kernel[2] * chunks; }
 };
@@ -35,14 +35,14 @@ struct ConvWindow {
 template <class G>
 class ConvFinish {
   static constexpr int kColumns = G::kTileN / 4;  // columns of a row that a thread holds
-  // Rounded up, so that a ChannelValues is aligned to its size or to 16 bytes.
+  // kPitch is rounded up, so that a ChannelValues is aligned to its size or to 16 bytes.
   static constexpr int kPitch =
       G::kChannelValues == 0 ? 1 : G::kChannelValues <= 2 ? G::kChannelValues : (G::kChannelValues + 3) / 4 * 4;
 
  public:
   using ChannelValues = Pack<float, kPitch>;
   using Channels = ChannelValues[2][G::kChannelValues == 0 ? 1 : G::kTileN];  // of each consumer
-  static constexpr int kPlaces = 132;  // 128 positions; the pitch avoids bank conflicts
+  static constexpr int kPlaces = 132;  // 128 positions, and padding against bank conflicts
   using Staged = float[2][G::kSlice == 0 ? 1 : G::kSlice][kPlaces];
 
   // Stores f(channel) for the channels of a tile. Does nothing if `tile` is the same as in the
@@ -116,7 +116,8 @@ class ConvFinish {
   static CUTE_DEVICE int consumer() { return threadIdx.x / 128; }
 
  private:
-  // Finishes eight channels of one position. The order of the loops hides latencies.
+  // Calls read(), value() and store() for eight channels of one position. The order of the loops
+  // hides latencies.
   template <class S, class C, class A, class R, class V, class F>
   static CUTE_DEVICE void eight(S&& sum, C&& channel, A const& at, R&& read, V&& value, F&& store) {
     decltype(read(channel(0), at)) more[8];

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor-core steps of a grouped convolution (kernels/windows/grouped.cu).
+// Multiplies inputs and weights of a grouped convolution (kernels/windows/grouped.cu) on the tensor
+// cores.
 //
 // Contract: a cell is 16 bytes of shared memory with eight 16-bit channels of one position. A step
 // multiplies 16 positions by 8 output channels, for the channels of two cells (multiply_two) or of
 // one cell (multiply_one). Lane l passes the address of the cell of position l % 16: the first of
 // two cells if l < 16, otherwise the second. Lane l holds the weights of output channel l / 4 for
-// the input channels 2 * (l % 4) and 2 * (l % 4) + 1 of a cell, packed in 32 bits. The sums of lane
-// l belong to position l / 4 and the output channels 2 * (l % 4) and 2 * (l % 4) + 1, and then to
-// position l / 4 + 8 and the same channels.
+// the input channels 2 * (l % 4) and 2 * (l % 4) + 1 of a cell, packed in 32 bits. Sums 0 and 1 of
+// lane l belong to position l / 4 and the output channels 2 * (l % 4) and 2 * (l % 4) + 1. Sums 2
+// and 3 belong to position l / 4 + 8 and the same channels.
 //
 // Example: cutegen::multiply_two<bfloat16_t>(sums, &patch[at], weights[0], weights[1]);
 #pragma once

@@ -48,7 +48,7 @@ struct ConvAxis {
     return transposed ? 1 : kernel < period() ? kernel : period();
   }
   // Returns the position of a patch's first input, relative to the tile. In a transposed
-  // convolution, front() makes the smallest result of shift() 0.
+  // convolution, front() makes the smallest result of shift() equal to 0.
   CUTE_HOST_DEVICE constexpr int front() const {
     if (!transposed) return -padding;
     const int behind = (kernel - 1) * dilation - padding;

@@ -3,10 +3,10 @@
 // producer threads of conv_wgmma.cuh use this file. The comment at the top of conv_layout.cuh
 // explains patches, planes, cells and phases.
 //
-// Contract: needs sm_90a. ConvShape<G> has the sizes that follow from ConvLayout<G>. ConvLoader
-// copies single elements. ConvRuns copies runs, which are four neighbouring elements of a row.
-// ConvLoader and ConvRuns write zeros outside the input, and round elements to the type that the
-// tensor cores multiply.
+// Contract: this header needs sm_90a. ConvShape<G> has the sizes that follow from ConvLayout<G>.
+// ConvLoader copies single elements. ConvRuns copies runs, which are four neighbouring elements of
+// a row. ConvLoader and ConvRuns write zeros outside the input, and round elements to the type that
+// the tensor cores multiply.
 //
 // Example: ConvRuns<G> runs(...); see Conv::produce() in conv_wgmma.cuh
 #pragma once

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution of a channels-last input on Hopper's tensor cores, from patches of the input in shared
-// memory. TMA loads the input of a tile (its patch) once for all filter taps of a plane, and wgmma
-// reads the rows of each tap directly from the patch.
+// Convolution of a channels-last input on Hopper's tensor cores, from patches of the input in
+// shared memory. TMA loads the input of a tile (its patch) once for all filter taps that have the
+// same index on the first axis, and wgmma reads the rows of each tap directly from the patch.
 //
 // Contract: the layouts of input and weights, and Element, are as in conv_rows.cuh. The stride is 1.
 //
-// A patch has a line of 128 bytes for each position: the kDepth channels of a chunk. TMA writes the
-// lines of neighbouring positions one after the other and swizzles them by their addresses. wgmma
-// computes the swizzle from addresses, too. So a tap's first row may be any line: a descriptor may
-// start inside the swizzle pattern with base offset 0 (docs/measurements/windows.md, on an H200).
+// A patch has a line of 128 bytes for each position. A line holds kDepth channels (a chunk). TMA
+// writes the lines of neighbouring positions one after the other and swizzles them by their
+// addresses. wgmma computes the swizzle from addresses, too. Therefore, a tap's first row may be
+// any line of the patch: a descriptor with base offset 0 may start inside the swizzle pattern, as
+// docs/measurements/windows.md shows on an H200.
 //
 // A tile has kTileM positions. wgmma computes blocks of 64 positions: 8 lines of 8 positions (kAcross
 // 8), or 64 positions of a line (kAcross 64). The parts of a tile outside the image are wasted.
 //
-// - With kTileM 128, two consumer warpgroups take turns: while one multiplies a tile, the other does
-//   the work after the convolution of another tile. With kTileM 256, both compute one tile together,
-//   so that each step of weights (a filter tap with kDepth channels, see conv_rows.cuh) serves 256
-//   positions instead of 128.
-// - With kKept above 0, weights stay in shared memory for all tiles of a CTA: there are at most kTileN
-//   output channels and kKept steps.
+// - With kTileM 128, two consumer warpgroups take turns: while one multiplies a tile, the other
+//   runs the epilogue of another tile (the work after the convolution). With kTileM 256, both
+//   compute one tile together, so that each step of weights (a filter tap with kDepth channels, see
+//   conv_rows.cuh) serves 256 positions instead of 128.
+// - With kKept above 0, weights stay in shared memory for all tiles of a CTA. There must then be at
+//   most kTileN output channels and kKept steps.
 // - kPatches and kStages are the numbers of pipeline stages for patches and for steps of weights.
 // - kKernel[i] and kDilation[i] are the kernel's size and dilation on axis i + 1. They are constants,
 //   because the kernel unrolls the loop over the filter taps of a patch.
 //
-// Calls have the same meaning as in conv_rows.cuh.
+// The functions of ConvPatches do the same as the functions of ConvRows (conv_rows.cuh).
 //
 // Example: ConvPatches<G> conv; conv.begin(storage);
 //          if (conv.produces()) {
@@ -43,7 +44,7 @@
 
 namespace cutegen {
 
-// A position in a ring of pipeline stages, and the parity of its barriers.
+// A RingPlace is a position in a ring of pipeline stages, with the parity of the stage's barriers.
 template <int Stages>
 struct RingPlace {
   int stage = 0, phase = 0;
@@ -57,7 +58,7 @@ struct RingPlace {
   }
 };
 
-// The tiles of a convolution, and the operands that they read.
+// PatchTiles divides a convolution into tiles, and loads and multiplies their operands.
 template <class G>
 struct PatchTiles {
   using Element = typename G::Element;
@@ -79,7 +80,7 @@ struct PatchTiles {
            cute::ceil_div(window.out[2], kWidth);
   }
 
-  // The position of a tile's first result.
+  // A Corner is the position of a tile's first result.
   struct Corner {
     int image, z, y, x;
   };
@@ -92,8 +93,9 @@ struct PatchTiles {
     return {tile / window.out[0], tile % window.out[0], y, x};
   }
 
-  // Returns the index of a position among the positions of all images, for a line of a tile's block.
-  // Positions outside the image have the index images * positions, which lies outside all images.
+  // For a line of a tile's block, operator() returns the index of the position among the positions
+  // of all images. Positions outside the image have the index images * positions, which lies
+  // outside all images.
   struct Rows {
     Corner corner;
     int lines, width, plane, outside;
@@ -109,7 +111,8 @@ struct PatchTiles {
     }
   };
 
-  // Loads a patch: a chunk of channels from `channel` on, of the positions from (x, y, z) on.
+  // Loads a patch: the positions from (x, y, z) on, with the chunk of channels that begins at
+  // `channel`.
   static CUTE_DEVICE void load(cute::TmaDescriptor const& input, uint64_t& full, void* to, int channel,
                                int x, int y, int z, int image) {
     const auto hint = uint64_t(cute::TMA::CacheHintSm90::EVICT_NORMAL);
@@ -135,8 +138,8 @@ struct PatchTiles {
     return {descriptor};
   }
 
-  // Multiplies the lines of a filter tap, which begin at `lines`, by a step of weights, for
-  // two blocks from `first_block` on. The arguments are addresses in shared memory.
+  // Multiplies the lines of a filter tap, which begin at `lines`, by a step of weights, for two
+  // blocks from `first_block` on. `lines` and `weights` are addresses in shared memory.
   template <class Sums>
   static CUTE_DEVICE void multiply(uint32_t lines, uint32_t weights, int first_block, Sums& sums) {
     // Block b of a tile begins at this line of a patch.
@@ -315,11 +318,12 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
                                  depth, tile * G::kTileN);
   }
 
-  // This consumer's first block of a tile.
+  // Returns this consumer's first block of a tile.
   static CUTE_DEVICE int first_block() { return kTurns ? 0 : ConvFinish<G>::consumer() * kBlocks; }
 
   static CUTE_DEVICE uint32_t address_of(void const* shared) { return cute::cast_smem_ptr_to_uint(shared); }
-  // Signals a barrier. Does nothing if its address is 0: no barrier is there, because patches come first.
+  // Signals a barrier. Does nothing if the address is 0, which is no barrier's address, because the
+  // patches come first in shared memory.
   static CUTE_DEVICE void release(uint32_t empty) {
     if (empty == 0) return;
     __syncwarp();

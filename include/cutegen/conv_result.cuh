@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels, addresses and stores for the epilogue of a convolution (conv_wgmma.cuh).
+// Computes addresses, and loads and stores elements, for the epilogue of a convolution
+// (conv_wgmma.cuh).
 //
 // Contract: conv_channel() returns the element of a channel. load_if() loads an element, store_if()
 // stores an element, and store_pair_if() stores two neighbours. The address of store_pair_if() must
-// be a multiple of the pair's size. Addresses may lie outside the tensor if nothing is read or
-// stored.
+// be a multiple of the pair's size. If `inside` is false, these functions read and store nothing,
+// and the address may lie outside the tensor.
 //
 // Example: cutegen::store_if(inside, cutegen::conv_channel(out, at.at_out, c, bytes), result);
 #pragma once
@@ -14,9 +15,9 @@
 
 namespace cutegen {
 
-// Channel lane + step of the tile, for kernels whose results do not pass through shared memory.
-// `lane` depends on the thread, and the offset of a position already includes it. `step` is a
-// constant, the same for all threads.
+// A ConvChannel stands for channel lane + step of the tile, in kernels whose results do not pass
+// through shared memory. `lane` depends on the thread, and the offset of a position already
+// includes it. `step` is a constant, the same for all threads.
 struct ConvChannel {
   int lane, step;
   CUTE_DEVICE operator int() const { return lane + step; }
@@ -29,7 +30,8 @@ CUTE_DEVICE ConvChannel conv_nearest(ConvChannel c, int end) {
   return {c.lane, min(c.step, end - 1 - c.lane)};
 }
 
-// Returns the distance of channel c from the channel that the offsets of its position refer to.
+// Returns the distance of channel c from the channel to which the offset of a position refers. This
+// is channel 0 or, for a ConvChannel, channel `lane`.
 CUTE_DEVICE int conv_step(int c) { return c; }
 CUTE_DEVICE int conv_step(ConvChannel c) { return c.step; }
 
@@ -42,8 +44,8 @@ CUTE_DEVICE T& conv_channel(T* data, int64_t offset, C c, int64_t bytes) {
                                int64_t(conv_step(c)) * unsigned(bytes));
 }
 
-// Makes the compiler compute a value here, and not later in the branch that needs it: ptxas would
-// not turn a branch that contains this work into a predicate.
+// Makes the compiler compute a value here, and not later in the branch that needs it. ptxas does
+// not replace a branch by predicated instructions if the branch contains this work.
 template <class T>
 CUTE_DEVICE void conv_pin(T& value) {
   if constexpr (cute::is_pointer_v<T>) {

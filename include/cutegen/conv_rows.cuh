@@ -6,21 +6,21 @@
 // channels contiguous and all other strides multiples of 16 bytes. Element is half_t, bfloat16_t or
 // tfloat32_t; floats must already be rounded to tf32. The weights have the layout (output channel,
 // step, channel of the step). A step is a filter tap with kDepth input channels (64, or 32 floats);
-// weights beyond the input channels are zero. TurnedTile, TurnedHalves and pack_weights() write these
-// layouts.
-// Sums are floats. There are one to three axes, kSpatial; missing first axes have size 1.
+// weights beyond the input channels are zero. TurnedTile, TurnedHalves and pack_weights() write
+// these layouts. Sums are floats. kSpatial is the number of axes, 1 to 3. If there are fewer than
+// three axes, the first axes are missing and have size 1.
 //
 // For a convolution of floats in tf32, Element may be half_t: both types have 11 significant bits,
-// and the tensor cores multiply half_t twice as fast. half_t has a narrower range, so the kernels
-// that write the layouts also find out whether half_t is as accurate as tf32 (fits_halves()). If
-// not, the program uses tfloat32_t.
+// and the tensor cores multiply half_t twice as fast. The range of half_t is narrower, so the
+// kernels that write the layouts also find out whether half_t is as accurate as tf32
+// (fits_halves()). If not, the program uses tfloat32_t.
 //
-// With kKept above 0, weights stay in shared memory for all tiles of a CTA: there are at most kTileN
-// output channels and kKept steps.
+// With kKept above 0, weights stay in shared memory for all tiles of a CTA. There must then be at
+// most kTileN output channels and kKept steps.
 //
-// As many CTAs as the GPU holds compute tiles of kTileM positions and kTileN output channels. Two
-// consumer warpgroups take turns: while one multiplies a tile, the other does the work after the
-// convolution of another tile.
+// The launch has as many CTAs as the GPU holds. Each CTA computes tiles of kTileM positions and
+// kTileN output channels, one after the other. Two consumer warpgroups take turns: while one
+// multiplies a tile, the other runs the epilogue of another tile (the work after the convolution).
 //
 // - write(storage, window, images, tile, place, read, value, store) calls store(value(sum, read(c, at),
 //   c, at), c, at) for each result (conv_finish.cuh), as write() in conv_wgmma.cuh does.
@@ -71,7 +71,8 @@ struct ConvRows : WgmmaGemm<typename G::Element, typename G::Element, typename G
   // Loads the inputs and weights of a tile.
   CUTE_DEVICE void load(cute::TmaDescriptor const& input, cute::TmaDescriptor const& weights,
                         ConvWindow const& window, TileIndex tile, Storage& storage) {
-    // The first input of the tile's first position, without the offset of a filter tap.
+    // `from` is the position of the first input of the tile's first result, without a filter tap's
+    // offset.
     int rest = tile.m * G::kTileM, from[3];
     CUTE_UNROLL
     for (int i = 2; i >= 0; --i) {
@@ -119,8 +120,8 @@ struct ConvRows : WgmmaGemm<typename G::Element, typename G::Element, typename G
   }
 };
 
-// Rounds a value to the type that the tensor cores multiply. No value except zero becomes zero in
-// half_t, so that fits_halves() sees every other value.
+// Rounds a value to the type that the tensor cores multiply. No nonzero value becomes zero in
+// half_t, so that fits_halves() sees every nonzero value.
 template <class Element>
 CUTE_DEVICE Element conv_operand(float x) {
   if constexpr (sizeof(Element) == 4)
@@ -135,10 +136,10 @@ CUTE_DEVICE Element conv_operand(float x) {
 // magnitudes.
 CUTE_DEVICE unsigned half_magnitude(cutlass::half_t x) { return x.raw() & 0x7fffu; }
 
-// Returns whether half_t is as accurate as tf32 for a group of operands of one sum. `largest` is
-// half_magnitude() of the largest operand, which must be zero or from 2^-10 to 2^15. Below 2^-14,
-// half_t rounds to multiples of 2^-24. This is finer than the multiples of 2^-20 to which tf32 rounds
-// an operand of size 2^-10.
+// Returns whether half_t is as accurate as tf32 for a group of operands whose products one sum adds
+// up. `largest` is half_magnitude() of the largest operand, which must be zero or from 2^-10 to
+// 2^15. Below 2^-14, half_t rounds to multiples of 2^-24. These multiples are finer than the
+// multiples of 2^-20 to which tf32 rounds an operand of size 2^-10.
 CUTE_DEVICE bool fits_halves(unsigned largest) {
   constexpr unsigned kLeast = (15 - 10) << 10, kMost = (15 + 15) << 10;  // 2^-10 and 2^15
   return largest == 0 || (largest >= kLeast && largest <= kMost);
@@ -216,18 +217,20 @@ class TurnedTile {
   }
 };
 
-// The same for 16-bit elements that need no conversion. Lanes transpose blocks of 8 x 8 elements as they
-// read shared memory, so that a thread stores 16 bytes. `shared` is an array of 64 * 64 elements,
-// aligned to 16 bytes. Vector elements of a channel are loaded together.
+// TurnedHalves does the same as TurnedTile for 16-bit elements that need no conversion. Lanes
+// transpose blocks of 8 x 8 elements as they read shared memory, so that a thread stores 16 bytes.
+// `shared` is an array of 64 * 64 elements, aligned to 16 bytes. fetch() loads Vector elements of a
+// channel at a time.
 template <class Element, int Vector>
 class TurnedHalves {
-  static constexpr int kLoads = 8 / Vector;  // of a chunk of 8 positions
+  static constexpr int kLoads = 8 / Vector;  // number of loads for a chunk of 8 positions
   struct alignas(16) Chunk {
     Pack<Element, Vector> packs[kLoads];
   };
   Chunk chunks_[2];
 
-  // Returns the place of a chunk of a channel. No two lanes of a phase use the same banks.
+  // Returns the place of a chunk of a channel. Eight lanes that access shared memory at the same
+  // time use different banks.
   static CUTE_DEVICE int place(int channel, int chunk) { return channel * 64 + (chunk ^ channel % 8) * 8; }
 
  public:
@@ -258,7 +261,7 @@ class TurnedHalves {
     const int lane = threadIdx.x % 32, chunk = threadIdx.x / 32, position = first + chunk * 8 + lane / 4;
     CUTE_UNROLL
     for (int half = 0; half < 2; ++half) {
-      uint32_t words[4];  // of one position, two channels from each of four blocks
+      uint32_t words[4];  // word i has two channels of block i at one position
       cute::SM75_U16x8_LDSM_T::copy(
           *reinterpret_cast<cute::uint128_t const*>(shared + place(half * 32 + lane, chunk)), words[0],
           words[1], words[2], words[3]);
@@ -272,10 +275,11 @@ class TurnedHalves {
   }
 };
 
-// Writes the packed weights of steps that are Engine::kDepth channels deep, with `blocks` CTAs. This
-// CTA has number `block`. weight(out, in, k0, k1, k2) returns an unpacked weight. If Watched is
-// true, Engine::Element is half_t, and the function returns whether fits_halves() is true for each
-// 32 input channels of a filter tap. A warp packs the channels of one filter tap after another.
+// Writes the packed weights; each step has Engine::kDepth channels. `blocks` CTAs share the work,
+// and this CTA has number `block`. weight(out, in, k0, k1, k2) returns an unpacked weight. If
+// Watched is true, Engine::Element is half_t, and the function returns whether fits_halves() is
+// true for every 32 input channels of a filter tap. Each warp packs one filter tap of an output
+// channel at a time.
 template <class Engine, bool Watched, class F>
 CUTE_DEVICE bool pack_weights(int const (&kernel)[3], int in_channels, int64_t out_channels,
                               F&& weight, void* packed, int block, int blocks) {

@@ -3,14 +3,14 @@
 // wgmma reads the inputs directly from a box of the input (the patch) in shared memory.
 //
 // Contract: this header needs sm_90a. A CTA computes tiles of G::tile(0) x tile(1) x tile(2)
-// positions and G::kTileN output channels. In a transposed convolution, these positions have one
-// phase (conv_layout.cuh) along axes 0 and 1, and the tile has the results of all phases along the
-// last axis. Three warps, the producers, load the input box of a tile (the patch) into shared
-// memory and round its elements to Element. A fourth warp copies the weights, which pack_weights()
-// has put in the order of the wgmma instructions. Two consumer warpgroups multiply. A wgmma
-// instruction computes 64 positions: a row of 64, or 8 rows of 8. Sums are floats. Producers read
-// four elements at a time if kAligned is set and neighbours in a row are also neighbours in the
-// patch; otherwise they read single elements.
+// positions and G::kTileN output channels. In a transposed convolution, all results of a tile have
+// the same phase (conv_layout.cuh) along axes 0 and 1, and the tile has the results of all phases
+// along the last axis. Three warps, the producers, load the input box of a tile (the patch) into
+// shared memory and round its elements to Element. A fourth warp copies the weights, which
+// pack_weights() has put in the order of the wgmma instructions. Two consumer warpgroups multiply.
+// A wgmma instruction computes 64 positions: a row of 64, or 8 rows of 8. Sums are floats.
+// Producers read four elements at a time if kAligned is set and neighbours in a row are also
+// neighbours in the patch; otherwise they read single elements.
 //
 // With kProducts = 3, the kernel keeps float32 precision: it splits each float into two tf32 terms,
 // high and low, and adds low * high + high * low + high * high. Because tensor cores truncate sums
@@ -57,13 +57,13 @@
 //   each_channel() also calls f for channels beyond the result. channel(storage, channel) returns
 //   the value that each_channel() stored.
 // - write(storage, place, read, value, store) calls store(value(sum, read(channel, at), channel,
-//   at), channel, at) for each result. write() calls place() once for several channels, so place()
-//   should compute everything that does not depend on the channel. write() processes kTogether
-//   channels at a time: first read() for all of them, then value(), and then store(). The order of
-//   these calls hides latencies if read() does all loads from DRAM and value() does not branch.
-//   write() calls read() and value() also for positions outside the result. Results pass through
-//   shared memory, kSlice channels at a time. If kSlice is 0, write() calls place(x0, x1, x2, row,
-//   lane), and `channel` is a ConvChannel (conv_result.cuh). `at` must then include `lane`, the first
+//   at), channel, at) for each result. It calls place() once for several channels, so place()
+//   should compute everything that does not depend on the channel. It processes kTogether channels
+//   at a time: first read() for all of them, then value(), and then store(). The order of these
+//   calls hides latencies if read() does all loads from DRAM and value() does not branch. write()
+//   calls read() and value() also for positions outside the result. Results pass through shared
+//   memory, kSlice channels at a time. If kSlice is 0, write() calls place(x0, x1, x2, row, lane),
+//   and `channel` is a ConvChannel (conv_result.cuh). `at` must then include `lane`, the first
 //   channel of the thread. If kPairs is true, write() calls store(result, next, channel, at).
 //
 // Example: Conv<G> conv; conv.begin(storage, steps, stages, 1);
@@ -304,7 +304,7 @@ struct Conv : ConvShape<G> {
   // positions of four channels.
   template <class P, class R, class V, class F>
   CUTE_DEVICE void write_sums(P&& place, R&& read, V&& value, F&& store) const {
-    // The thread writes kNear positions at a time: all phases of positions in one block or two.
+    // The thread writes kNear positions at a time: all phases of positions in one or two blocks.
     constexpr int kPhases = L::kPhases2, kPlaces = 2 * S::kBlocks;
     constexpr int kSteps = kPhases > 2 ? 1 : kPhases == 1 && kPlaces % 4 == 0 ? 4 : 2;
     constexpr int kNear = kSteps * kPhases;

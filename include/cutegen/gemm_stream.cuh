@@ -3,14 +3,14 @@
 // of A(m, k) * W(n, k).
 //
 // Contract: W is contiguous along k, with 16-bit, 8-bit or 4-bit elements. A thread reads 16 bytes
-// of W (a segment) at a time, converts them to Element in registers, and multiplies them from
-// registers by mma.sync. The kernel reads each weight once. Only A passes through shared memory. A
-// CTA computes TileM x TileN results, and its warps divide the rows of W and the axis k. Each
-// weight w stands for (w - zero) * scale; `scales` and `zeros` are a Grid, one_value() or NoGrid.
-// Scales and zeros may change along k only at the ends of 16-byte segments. If scales change at
-// most once per 64 bytes (a chunk), the kernel multiplies float32 sums by the scales; otherwise it
-// multiplies each weight and rounds the product to Element. VectorB must be 1 unless each row of W
-// is a multiple of 16 bytes long.
+// of W (a segment) at a time, converts them to Element in registers, and multiplies them with
+// mma.sync. The kernel reads each weight once. Only A passes through shared memory. A CTA computes
+// TileM x TileN results, and its warps divide the rows of W and the axis k. Each weight w stands
+// for (w - zero) * scale; `scales` and `zeros` are a Grid, one_value() or NoGrid. Scales and zeros
+// may change along k only at the ends of 16-byte segments. If scales change at most once per 64
+// bytes (a chunk), the kernel multiplies float32 sums by the scales; otherwise it multiplies each
+// weight and rounds the product to Element. VectorB must be 1 unless each row of W is a multiple of
+// 16 bytes long.
 //
 // A matrix product may add its terms in any order. Each thread therefore multiplies its own segment
 // of W in consecutive instructions, and A lies in shared memory in the same order. The kernel needs
@@ -247,7 +247,7 @@ struct StreamGemm {
     for (int i = 0; i < kTiles - 1; ++i) copy(first + i);
     for (int step = first; step < last; ++step) {
       cute::cp_async_wait<kTiles - 2>();
-      __syncthreads();  // this tile of A has arrived, and all warps have read the one before
+      __syncthreads();  // this tile of A has arrived, and all warps have read the previous tile
       copy(step + kTiles - 1);
       uint4 const* const now_a = storage.a[(step - first) % kTiles];
       for (int round = 0; round < kRounds; round += kAhead) {
@@ -302,8 +302,8 @@ struct StreamGemm {
   }
 
   // Calls f() like each(), with the sums over all Ctas CTAs of the cluster, which compute parts of
-  // the same tile. Only one of the CTAs passes a given result to f(). All threads of the cluster
-  // must call each_of_cluster(), once and last.
+  // the same tile. Exactly one CTA passes each result to f(). All threads of the cluster must call
+  // each_of_cluster(), once and last.
   template <int V, int Ctas, class F>
   CUTE_DEVICE void each_of_cluster(TileIndex tile, F&& f) {
     for (int at = threadIdx.x; at < TileM * TileN; at += Threads) {  // adds the parts of the warps
@@ -386,8 +386,8 @@ struct StreamGemm {
     }
   }
 
-  // Copies a tile of A to shared memory in the order in which multiply() reads it. For 8 rows and
-  // one group of 8 weights per segment, each lane has 16 contiguous bytes.
+  // Copies a tile of A to shared memory in the order in which multiply() reads it. A block of 8
+  // rows and 8 weights of each segment has 16 contiguous bytes for each lane.
   template <class A>
   static CUTE_DEVICE void put(A const& a, int first_row, int begin, uint4* to) {
     const int rows = cute::size<0>(a), depth = cute::size<1>(a);
@@ -435,9 +435,9 @@ struct StreamGemm {
     return packed;
   }
 
-  // Multiplies one chunk of weights with few registers. If A has few rows, the thread holds all
-  // sums of the chunk, but converted weights of only one quarter; otherwise it holds the sums of
-  // one block and all weights.
+  // Multiplies one chunk of weights, and keeps the number of registers low. If A has few rows, the
+  // thread holds all sums of the chunk, but converted weights of only one quarter; otherwise it
+  // holds the sums of one block and all weights.
   template <class Scales, class Zeros>
   static CUTE_DEVICE void multiply(Weights const& w, uint4 const* a, float (&results)[kBlocksN][kBlocksM][4]) {
     constexpr bool kChunks = kScaling<Scales> == Scaling::chunks, kFew = kBlocksM <= 2;

@@ -24,9 +24,9 @@ struct TileIndex {
   int m, n;
 };
 
-// Returns tile number `id` of tiles_m x tiles_n. Consecutive tile numbers cover eight rows of
-// tiles, column by column, so that CTAs that run at the same time share rows of A and columns of B
-// in the L2 cache.
+// Returns tile number `id` of a grid of tiles_m x tiles_n tiles. Consecutive tile numbers cover
+// eight rows of tiles, column by column, so that CTAs that run at the same time share rows of A and
+// columns of B in the L2 cache.
 CUTE_DEVICE TileIndex tile_index(int id, int tiles_m, int tiles_n) {
   constexpr int kGroup = 8;
   const int group = id / (kGroup * tiles_n), first = group * kGroup;
@@ -46,9 +46,10 @@ CUTE_DEVICE int part_of(TileIndex& tile, const int (&tiles)[Parts]) {
   return part;
 }
 
-// Splits an index into the coordinates of a mode with several sizes, innermost first. The last size
-// is not needed, because coordinates beyond an edge are not used. A tensor that is indexed by
-// coordinates needs no divisions, and the compiler divides once for all vectors of a row.
+// Splits an index into the coordinates of a mode with several sizes, innermost first. split_index()
+// ignores the last size, because callers do not use coordinates beyond an edge. A tensor that is
+// indexed by coordinates needs no divisions, and the compiler divides once for all vectors of a
+// row.
 CUTE_DEVICE auto split_index(int index, int inner, int) {
   return cute::make_coord(index % inner, index / inner);
 }
@@ -80,9 +81,10 @@ struct TileThreads {
 
 // Copies tiles to shared memory in one of two ways. fetch() loads a tile into registers, and put()
 // converts the tile to Element and stores it in shared memory. send() copies a tile asynchronously,
-// without conversion. Shared::at(row, more rows, depth, more depth, stage) returns the offset of an
-// element; the compiler knows the `more` arguments. Shared::kWhole is true if a vector stays
-// contiguous in shared memory.
+// without conversion. Shared::at(row, more rows, depth, more depth, stage) returns the offset of
+// the element at (row + more rows, depth + more depth). The `more` arguments are constants at
+// compile time, because the loops are unrolled. Shared::kWhole is true if a vector stays contiguous
+// in shared memory.
 template <class T, class Element, class Shared, int Threads, int Vector, bool AlongDepth,
           class RowStride, class DepthStride>
 class TileLoader {
@@ -177,7 +179,7 @@ CUTE_DEVICE auto loader(Global const& global, int tile, Element* shared) {
 }
 
 // Multiplies the tiles [first, last). While it multiplies a tile, the loop loads the next one into
-// registers. Each tile needs one barrier with two stages, and two barriers with one stage.
+// registers. If Stages is 2, each tile needs one barrier; if Stages is 1, each tile needs two.
 template <int Stages, class LoadA, class LoadB, class Multiply>
 CUTE_DEVICE void by_registers(LoadA& a, LoadB& b, int first, int last, Multiply&& multiply) {
   if (first >= last) return;

@@ -24,8 +24,8 @@
 // CTA.
 //
 // If Kept is above 0, the tiles of B stay in shared memory: load_by() loads them for the first tile
-// of the CTA only. With Kept, all tiles of a CTA have the same columns, and at most Kept tiles
-// along k, from 0.
+// of the CTA only. With Kept, all result tiles of a CTA must have the same columns, `first` must be
+// 0, and `last` must be at most Kept.
 //
 // The producer and the consumers have separate loops over the same tiles, because the producer
 // warpgroup gives most of its registers to the consumers.
@@ -61,9 +61,9 @@ CUTE_DEVICE TileIndex cluster_tile(int id, int tiles_m, int tiles_n) {
 
 // Two consumer warpgroups, of threads 0 to 127 and 128 to 255, take turns with the tiles of a CTA.
 // Barrier i of `order`, with a count of 4, lets consumer i multiply its next tile. wait_for_turn()
-// waits until the other consumer has multiplied tile `turn` - 1. Without wait_for_turn(), a consumer
-// could be two phases ahead at the barrier of a stage, and the barrier, which only tells even from
-// odd phases, would let it pass too early.
+// waits until the other consumer has multiplied tile `turn` - 1. Without wait_for_turn(), a
+// consumer could be two phases ahead at the barrier of a stage. The barrier distinguishes only even
+// and odd phases, so it would let the consumer pass too early.
 CUTE_DEVICE void wait_for_turn(uint64_t (&order)[2], int turn) {
   const int consumer = threadIdx.x / 128;
   cute::wait_barrier(order[consumer], turn / 2 % 2 ^ (consumer == 0));
@@ -88,7 +88,7 @@ struct LineTile {
                                     cute::Step<cute::_2, cute::_1>>;
   using Layout = decltype(cute::tile_to_shape(
       Atom{}, cute::Shape<cute::Int<Rows>, cute::Int<kDepth>>{}, Order{}));
-  // Returns the offset of a 16-byte chunk. In elements, `along` is the chunk's position on the
+  // Returns the offset of a 16-byte chunk. `along` is the chunk's position (in elements) on the
   // contiguous axis, and `across` its position on the other axis.
   static CUTE_DEVICE int at(int along, int across) {
     const int block = AlongDepth ? 0 : along / kLine, chunk = along % kLine / kChunk;
@@ -126,9 +126,9 @@ CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to
   }
 }
 
-// Before the call, each of four lanes holds two columns of two groups of 8 columns, at from[first] and
-// from[first + 4]. Afterwards, a pair of lanes holds the columns of both groups: even lanes four
-// neighbours of the first group, odd lanes of the second.
+// Before the call, each of four lanes holds two columns of each of two groups of 8 columns, at
+// from[first] and from[first + 4]. Afterwards, each even lane holds four neighbouring columns of
+// the first group, and each odd lane four of the second group.
 template <int Size>
 CUTE_DEVICE void gather_four(float const (&from)[Size], int first, float (&to)[4]) {
   const bool odd = threadIdx.x & 1;
@@ -158,7 +158,8 @@ CUTE_DEVICE void gather_words(uint32_t (&words)[4]) {
   }
 }
 
-// Tensor maps of B, one for each product. Column 0 of a product is row `first` of its map.
+// ColumnMaps has the tensor maps of B, one for each product. Column 0 of a product is row `first`
+// of its map.
 template <int Groups>
 struct ColumnMaps {
   cute::TmaDescriptor const* map[Groups];
@@ -255,11 +256,11 @@ struct WgmmaGemm {
   static constexpr int kConsumers = TileM == 192 ? 3 : TileM >= 128 || PingPong ? 2 : 1;
   static constexpr int kSharing = PingPong ? 1 : kConsumers;
   static constexpr int kBlocks = TileM / (64 * kSharing);  // 64-row blocks that a consumer has
-  static constexpr int kGroupN = TileN / Groups;             // a tile's columns of one product
+  static constexpr int kGroupN = TileN / Groups;             // a tile's columns per product
   static constexpr int kPart = TileN / 2, kResults = kBlocks * kPart;  // results per thread
   // kResident CTAs fit on an SM. If only one CTA fits, the producer is a whole warpgroup and gives
-  // its registers to the consumers. Consumers come first, because a warpgroup must start at a
-  // multiple of four warps.
+  // most of its registers to the consumers. Consumers come first, because a warpgroup must start at
+  // a multiple of four warps.
   static constexpr int kResident =
       kResults <= 64 && kConsumers < 3 && !PingPong && (Tma || kConsumers == 1) ? 2 : 1;
   static constexpr int kProducers = kResident == 2 && Tma ? 32 : 128;  // threads of the producer
@@ -324,8 +325,9 @@ struct WgmmaGemm {
     static_assert(Tma);
     load_by_map(a, b, batch_a, tile, first, last, storage);
   }
-  // Loads the tiles [first, last) along k by copy(a, b, full, step), which starts bulk copies of
-  // both whole tiles that signal the barrier `full`. If b is null, copy() copies only the tile of A.
+  // Calls copy(a, b, full, step) for each of the tiles [first, last) along k. copy() starts bulk
+  // copies of both tiles, which must signal the barrier `full`. If b is null, copy() copies only
+  // the tile of A.
   template <class Copy>
   CUTE_DEVICE void load_by(int first, int last, Storage& storage, Copy&& copy) {
     static_assert(Tma);
@@ -423,9 +425,10 @@ struct WgmmaGemm {
     }
   }
 
-  // For results of a 16-bit type T. Calls compute(pair, m, n), which replaces the sums at (m, n) and
-  // (m, n + 1) by results, and then store(pack, m, n) with 8 neighbouring results along n. Lanes
-  // exchange rounded results, which takes half as many instructions as the exchange of each<8>().
+  // each_packed() is for results of a 16-bit type T. It calls compute(pair, m, n), which replaces
+  // the sums at (m, n) and (m, n + 1) by results, and then store(pack, m, n) with 8 neighbouring
+  // results along n. Lanes exchange rounded results, which takes half as many instructions as the
+  // exchange of each<8>().
   template <class T, class Compute, class Store>
   CUTE_DEVICE void each_packed(TileIndex tile, Compute&& compute, Store&& store) const {
     static_assert(Groups == 1 && sizeof(T) == 2);
@@ -456,7 +459,7 @@ struct WgmmaGemm {
  protected:
   static constexpr int kBytesOfA = int(sizeof(Element)) * TileA::kElements;
   static constexpr int kTileBytes = kBytesOfA + int(sizeof(Element)) * TileB::kElements;
-  static constexpr int kGroupPart = kPart / Groups;  // a thread's results of one product per block
+  static constexpr int kGroupPart = kPart / Groups;  // results per thread, product and block
 
   // Returns which part of a tile's rows this consumer computes.
   static CUTE_DEVICE int part() { return PingPong ? 0 : threadIdx.x / 128; }
@@ -589,7 +592,7 @@ struct WgmmaGemm {
                                    Sums& sums) {
     const auto from_a = TileA::template descriptor<64>(a + part() * kBlocks * 64 * TileA::kLine);
     const auto from_b = TileB::template descriptor<TileN>(b);
-    constexpr int kBlock = 64 * 128 / 16;  // blocks of A lie this far apart
+    constexpr int kBlock = 64 * 128 / 16;  // distance of blocks of A, in units of 16 bytes
     atom.accumulate_ = cute::SM90::GMMA::ScaleOut::One;
     cute::warpgroup_fence_operand(sums);
     cute::warpgroup_arrive();

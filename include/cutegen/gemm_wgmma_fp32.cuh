@@ -12,13 +12,14 @@
 // multiplies them once. Without the rounding, the tensor cores would truncate floats, which biases
 // the results.
 //
-// As many CTAs as the GPU holds compute tiles of results, one after the other. Two warpgroups (the
-// producers) load tiles of the operands, and the others (the consumers) multiply. Producers and
-// consumers have separate loops over the tiles. While the consumers write the results of a tile,
-// the producers already load the next one. repair() recomputes sums that are NaN or tiny, because
-// infinities, the largest floats and subnormal numbers are not the sum of two tf32 values. Sizes
-// and strides are arbitrary. Elements beyond the operands' edges read as zero. TileM and TileN are
-// 64 or 128 (TileN is 96 with three groups), TileK is 32, and a CTA has kThreads threads.
+// The launch has as many CTAs as the GPU holds, and each CTA computes tiles of results one after
+// the other. Two warpgroups (the producers) load tiles of the operands, and the others (the
+// consumers) multiply. Producers and consumers have separate loops over the tiles. While the
+// consumers write the results of a tile, the producers already load the next tile. repair()
+// recomputes sums that are NaN or tiny, because infinities, the largest floats and subnormal
+// numbers are not the sum of two tf32 values. Sizes and strides are arbitrary. Elements beyond the
+// operands' edges read as zero. TileM and TileN are 64 or 128 (TileN is 96 with three groups),
+// TileK is 32, and a CTA has kThreads threads.
 //
 // If Groups is above 1, the kernel multiplies A by several matrices B. A tile then has TileN /
 // Groups columns of each product; load() and repair() take an array of tensors B; and each() passes
@@ -81,9 +82,9 @@ struct WgmmaTile {
 };
 
 // Loads tiles of an operand into registers, and stores high and low parts of their elements in
-// shared memory (with one product, rounded tf32 values). SplitLoader stores chunks of four
-// neighbours along k. Neighbouring threads read neighbouring addresses. A tile has Rows / Groups
-// rows of each of the `Groups` tensors.
+// shared memory. With one product, it stores rounded tf32 values instead. SplitLoader stores chunks
+// of four neighbours along k. Neighbouring threads read neighbouring addresses. A tile has Rows /
+// Groups rows of each of the `Groups` tensors.
 template <class T, int Rows, int Threads, int Vector, bool AlongDepth, class RowStride,
           class DepthStride, int Groups = 1>
 class SplitLoader {
@@ -181,9 +182,9 @@ template <class TA, class TB, int TileM, int TileN, int TileK, int Stages, int V
 struct WgmmaFp32Gemm {
   static_assert(Products == 3 || Products == 1);
   // The tensor cores read one operand from registers, which allows any memory layout, and the other
-  // one from shared memory. Producers split the operand that lies in shared memory. Splitting is
-  // fastest if this operand is contiguous along k. If only A is contiguous along k, kTurned puts A
-  // into shared memory instead of B. With several groups, B is always in shared memory.
+  // operand from shared memory. Producers split the operand that lies in shared memory. Splitting
+  // is fastest if this operand is contiguous along k. If only A is contiguous along k, kTurned puts
+  // A into shared memory instead of B. With several groups, B is always in shared memory.
   static constexpr bool kTurned = DepthA && !DepthB && Groups == 1;
   static constexpr int kRows = kTurned ? TileN : TileM, kColumns = kTurned ? TileM : TileN;
   static constexpr int kConsumers = kRows / 64;  // kConsumers warpgroups multiply
@@ -238,8 +239,8 @@ struct WgmmaFp32Gemm {
     cutlass::arch::warpgroup_reg_alloc<kConsumers == 2 ? 208 : 240>();
   }
 
-  // Loads the tiles [first, last) along k of both operands for one tile of results. The last of
-  // them may still be in flight when load() returns.
+  // Loads the tiles [first, last) along k of both operands for one tile of results. The last tile
+  // may still be in flight when load() returns.
   template <class A, class B>
   CUTE_DEVICE void load(A const& a, B const& b, TileIndex tile, int first, int last,
                         Storage& storage) {
@@ -299,8 +300,8 @@ struct WgmmaFp32Gemm {
     }
   }
 
-  // Recomputes, in float32 on the CUDA cores, sums that are NaN and, with three products, tiny
-  // sums.
+  // Recomputes sums that are NaN in float32 on the CUDA cores. With three products, repair() also
+  // recomputes tiny sums.
   template <class A, class B>
   CUTE_DEVICE void repair(A const& a, B const& b, TileIndex tile, int first, int last) {
     const B columns[1] = {b};

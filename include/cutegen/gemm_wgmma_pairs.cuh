@@ -2,11 +2,12 @@
 // Matrix product with float32 accuracy on Hopper's tensor cores, through pairs of half-precision
 // values: C(m, n) = sum over k of A(m, k) * B(n, k).
 //
-// Contract: this header needs sm_90a. cutegen/half_pairs.cuh has split both operands into high and
-// low parts. The kernel adds low * high, high * low and high * high; it omits only low * low, which
-// is about 2^-22 of the result. Half precision has as many significant bits as tf32, and tensor
-// cores multiply it twice as fast. Because tensor cores truncate their sums, the sums of each tile
-// along k start at zero, and the CUDA cores add them to the results in float32.
+// Contract: this header needs sm_90a. The functions of cutegen/half_pairs.cuh must have split both
+// operands into high and low parts. The kernel adds low * high, high * low and high * high; it
+// omits only low * low, which is about 2^-22 of the result. Half precision has as many significant
+// bits as tf32, and tensor cores multiply it twice as fast. Because tensor cores truncate their
+// sums, the sums of each tile along k start at zero, and the CUDA cores add them to the results in
+// float32.
 //
 // load() takes a tensor map of each operand with the axes (along, across, matrix), where `along` is
 // the contiguous axis, matrix 2 * batch holds the high part and matrix 2 * batch + 1 the low part.

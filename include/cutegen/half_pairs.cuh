@@ -3,36 +3,37 @@
 // tensor cores (cutegen/gemm_wgmma_pairs.cuh).
 //
 // Contract: the split multiplies an operand by the power of two that brings its largest magnitude
-// into [2^14, 2^15). Then high = half(x), low = half(x - high). An operand is a tensor with the
-// axes (row, depth, batch). The pairs are stored in the operand's order: contiguous along the depth
-// if AlongDepth is true, otherwise along the rows. Lines are padded to multiples of 8 elements. The
-// high part of batch b is matrix 2 * b, the low part matrix 2 * b + 1.
+// into [2^14, 2^15). For each scaled value x, high = half(x) and low = half(x - high). An operand
+// is a tensor with the axes (row, depth, batch). The pairs are stored in the operand's order:
+// contiguous along the depth if AlongDepth is true, otherwise along the rows. Lines are padded to
+// multiples of 8 elements. The high part of batch b is matrix 2 * b, the low part matrix 2 * b + 1.
 //
 // Two kernels with the same grid of CTAs of 256 threads split both operands of a product. The
 // buffer `control` has kControl + 2 * gridDim.x words: a flag, two exponents, and the largest
 // magnitudes that the CTAs of the first kernel found. After the second kernel, the flag is 0 if the
-// pairs are as accurate as float32; the exponents say that operand i was multiplied by 2^exponent.
+// pairs are as accurate as float32. Operand i was multiplied by 2 to the power of exponent i.
 //
-// Why the pairs may be inaccurate: low parts below 2^-14 are subnormal, so that a pair's error is
-// up to 2^-25 in scaled units, which is too much for small values. Small values matter if no large
-// value stands beside them in a sum, or if the other operand is large wherever this one is small.
-// Therefore, the kernel checks runs of 64 elements along the depth, and runs of 16 or 32 elements
-// along the rows, except runs shorter than 8 at an edge. It sets the flag if the largest magnitude
-// of a run is below 4 (2^-13 of the operand's largest magnitude), but not zero. A pair's error is
-// then at most 2^-27 of the largest value of each of its two runs. Infinities, NaN and operands
-// whose largest magnitude is below 2^-112 set the flag, too.
+// The pairs of small values may be inaccurate: low parts below 2^-14 are subnormal, so that a
+// pair's error may be 2^-25 in scaled units. Small values matter if no large value stands beside
+// them in a sum, or if the other operand's values are large wherever this operand's values are
+// small. Therefore, the kernel checks runs of 64 elements along the depth, and runs of 16 or 32
+// elements along the rows, except runs shorter than 8 at an edge. The kernel sets the flag if the
+// largest magnitude of a run is below 4 (2^-13 of the operand's largest magnitude), but not zero.
+// If the flag is not set, a pair's error is at most 2^-27 of the largest value of each of its two
+// runs. Infinities, NaN and operands whose largest magnitude is below 2^-112 set the flag, too.
 //
-// A sum of few terms may consist of a tiny value of one operand times a large value of the other,
-// although large values stand beside the tiny one. If the depth is at most 128, three values below
-// 2^-4 (2^-19 of the operand's largest magnitude), but not zero, in one block therefore set the
-// flag. Of a million normally distributed values, about seven are that small. At larger depths,
-// sums have enough terms of other magnitudes.
+// In a sum of few terms, a tiny value matters if the other operand has a large value there and
+// small values elsewhere, even if large values stand beside the tiny value. Therefore, if the depth
+// is at most 128, three nonzero values below 2^-4 (2^-19 of the operand's largest magnitude) in one
+// block also set the flag. Of a million normally distributed values, about seven are that small. At
+// larger depths, sums have enough terms of other magnitudes.
 //
-// A product in tf32 needs only high parts, because half precision rounds like tf32. With Parts 1,
-// split_pairs() stores batch b in matrix b, and the scales are 1, so that no kernel has to find the
-// largest magnitudes. The flag is set if a magnitude is above half precision's largest number, or
-// if a run's largest magnitude is below 2^-13, because rounding errors may then be above 2^-12 of
-// this magnitude. At a depth of at most 128, three values below 2^-17 in one block set it, too.
+// A product in tf32 needs only high parts, because half precision has as many significand bits as
+// tf32. With Parts 1, split_pairs() stores batch b in matrix b, and the scales are 1, so that no
+// kernel has to find the largest magnitudes. The flag is set if a magnitude is above half
+// precision's largest number, or if a run's largest magnitude is below 2^-13, because rounding
+// errors may then be above 2^-12 of this magnitude. At a depth of at most 128, three nonzero values
+// below 2^-17 in one block set the flag, too.
 //
 // Example: find_largest<4, true>(rows, 0, control);           // kernel 1
 //          SplitScales scales(control);                       // kernel 2
@@ -44,12 +45,12 @@
 
 namespace cutegen {
 
-constexpr int kControl = 3;  // words of `control` before the magnitudes
+constexpr int kControl = 3;  // number of words of `control` before the magnitudes
 constexpr int kSplitThreads = 256;
 constexpr int kSplitDepth = 64;
 constexpr int kShortRun = 8;
-constexpr int kShallow = 128;  // at most so deep, a sum has few terms
-constexpr int kMostTiny = 2;   // in a block of an operand of a shallow product
+constexpr int kShallow = 128;  // a sum over at most this depth has few terms
+constexpr int kMostTiny = 2;   // limit of tiny values in a block, at depths up to kShallow
 
 // Returns 2^exponent; the exponent is in [-126, 127].
 CUTE_DEVICE float power_of_two(int exponent) {
@@ -67,7 +68,8 @@ struct SplitBlock {
 };
 
 // Calls f(values, row, depth, batch) for each block of an operand that this warp processes: `row`
-// and `depth` are the coordinates of the block's first element. Elements outside are zero.
+// and `depth` are the coordinates of the block's first element. Elements outside the operand are
+// zero.
 template <int Vector, bool AlongDepth, class Global, class F>
 CUTE_DEVICE void each_block(Global const& global, F&& f) {
   using Block = SplitBlock<AlongDepth>;
@@ -142,10 +144,10 @@ CUTE_DEVICE void find_largest(Global const& global, int which, uint32_t* control
   if (threadIdx.x == 0 && blockIdx.x == 0 && which == 0) control[0] = 0;
 }
 
-// The exponents of the powers of two that scale the two operands.
+// SplitScales holds the exponents of the powers of two that scale the two operands.
 struct SplitScales {
   int exponent[2] = {};
-  bool fits = true;  // no operand has values that half precision cannot represent
+  bool fits = true;  // whether a scale brings each operand into half precision's range
 
   SplitScales() = default;  // both scales are 1
   CUTE_DEVICE explicit SplitScales(uint32_t* control) {
@@ -199,7 +201,8 @@ CUTE_DEVICE void split_pairs(Global const& global, int which, SplitScales const&
   const int64_t matrix = line * (AlongDepth ? rows : depths);
   bool wrong = false;
   each_block<Vector, AlongDepth>(global, [&](auto const& x, int row, int depth, int batch) {
-    // The largest magnitudes across packs, and across the elements of each pack.
+    // across[v] is the largest magnitude of element v of all packs. within[i] is the largest
+    // magnitude in pack i.
     float across[4] = {}, within[Block::kPacks] = {};
     unsigned tiny = 0;
     CUTE_UNROLL
@@ -210,7 +213,7 @@ CUTE_DEVICE void split_pairs(Global const& global, int which, SplitScales const&
         const float scaled = x[i][v] * scale;
         high.element[v] = cute::half_t(scaled);
         low.element[v] = cute::half_t(scaled - float(high.element[v]));
-        // A magnitude that the scale rounds to zero still counts.
+        // A value counts as nonzero even if the scaled value rounds to zero.
         const float size = x[i][v] != 0 ? fmaxf(fabsf(scaled), 1e-30f) : 0.0f;
         if (Parts == 1 && !(fabsf(scaled) <= kMost)) wrong = true;  // also NaN
         tiny += size > 0 && size < kTiny;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pointwise functions on floats with PyTorch's semantics. NaN propagates. All functions have full
-// float32 precision, except those whose names begin with fast_ or flushed_.
+// This header has pointwise functions on floats with PyTorch's semantics. NaN propagates. All
+// functions have full float32 precision, except those whose names begin with fast_ or flushed_.
 //
 // Contract: all functions of this header are device functions without state and do not need CuTe.
 // The first argument of a function is the element, and the operator's scalars follow.
@@ -18,7 +18,7 @@ CUTEGEN_FN bool is_nan(float x) { return x != x; }
 CUTEGEN_FN bool is_inf(float x) { return fabsf(x) == infinity(); }
 CUTEGEN_FN bool is_finite(float x) { return fabsf(x) < infinity(); }
 
-// Returns the nearest float with the 10 bits of tf32's significand.
+// Rounds x to tf32: returns the nearest float whose significand has only tf32's 10 bits.
 CUTEGEN_FN float round_to_tf32(float x) {
   unsigned rounded;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
@@ -49,8 +49,8 @@ CUTEGEN_FN float clamp(float x, float low, float high) {
   return clamp_max(clamp_min(x, low), high);
 }
 
-// The compiler may merge a subtraction with a multiplication before it, and then does not round the
-// product. It does not merge minus().
+// The compiler may fuse a multiplication and a subtraction into one instruction, which does not
+// round the product. It never fuses minus(), so the product is rounded.
 CUTEGEN_FN float minus(float a, float b) { return __fsub_rn(a, b); }
 CUTEGEN_FN float square(float x) { return x * x; }
 // Computes x^(Quarters / 4) with square roots. Quarters must be 1, 3 or 6.
@@ -69,8 +69,8 @@ CUTEGEN_FN int64_t floor_div(int64_t a, int64_t b) {
 CUTEGEN_FN int64_t floor_mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
 CUTEGEN_FN float cube(float x) { return x * x * x; }
 CUTEGEN_FN float reciprocal(float x) { return 1.0f / x; }
-// Improves the GPU's approximation by one step of Newton's method. The error of rsqrt() is at most
-// 1 ulp, as with 1 / sqrtf(x).
+// Improves the GPU's approximation of 1 / sqrt(x) by one step of Newton's method. The error of
+// rsqrt() is at most 1 ulp, like the error of 1 / sqrtf(x).
 CUTEGEN_FN float rsqrt(float x) {
   if (!(x >= 0x1p-100f && x <= 0x1p100f)) return 1.0f / sqrtf(x);
   const float y = rsqrtf(x);
@@ -85,10 +85,10 @@ CUTEGEN_FN float remainder(float a, float b) {
 }
 
 // The flushed_ and fast_ functions are for kernels that round results to 16 bits or operands to
-// tf32; their relative error is at most 2^-16 if the result is a normal number. If the result would
-// be subnormal, flushed_exp() and flushed_exp2() return zero, but fast_exp() returns the subnormal
-// result, because bfloat16 can represent it: fast_exp() squares exp(x / 2), which is a normal
-// number.
+// tf32. Their relative error is at most 2^-16 if the result is a normal number. If the result would
+// be subnormal, flushed_exp() and flushed_exp2() return zero. fast_exp() returns the subnormal
+// result, because bfloat16 can represent it. To do so, fast_exp() squares exp(x / 2), which is a
+// normal number.
 CUTEGEN_FN float flushed_exp2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -104,7 +104,8 @@ CUTEGEN_FN float fast_reciprocal(float x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-// The factor that divisor_scale() returns brings very large and very small divisors closer to one.
+// Returns the power of two by which to scale a divisor. It brings very large and very small
+// divisors closer to one, and is 1 for other divisors.
 CUTEGEN_FN float divisor_scale(float by) {
   const float size = fabsf(by);
   return size < 0x1p-64f ? 0x1p64f : size > 0x1p64f ? 0x1p-64f : 1.0f;
@@ -116,9 +117,9 @@ CUTEGEN_FN float row_reciprocal(float by) { return 1.0f / (by * divisor_scale(by
 CUTEGEN_FN float quotient(float x, float by, float inverse) {
   return x * divisor_scale(by) * inverse;
 }
-// For results that depend on the last bit, rounded_quotient() rounds as a division does, but only
-// divisor_inverse() divides. One step of Newton's method makes the quotient exact to 46 bits before
-// the rounding.
+// rounded_quotient() is for results that depend on the last bit: it rounds as a division does. It
+// does not divide, because divisor_inverse() has divided once for all elements with this divisor.
+// One step of Newton's method makes the quotient exact to 46 bits before the rounding.
 CUTEGEN_FN float divisor_inverse(float by, float scale) { return 1.0f / (by * scale); }
 CUTEGEN_FN float rounded_quotient(float x, float by, float scale, float inverse) {
   const float scaled = x * scale, rough = scaled * inverse;
@@ -171,7 +172,7 @@ CUTEGEN_FN float relu(float x) { return x < 0.0f ? 0.0f : x; }
 CUTEGEN_FN float leaky_relu(float x, float slope) { return x > 0.0f ? x : x * slope; }
 CUTEGEN_FN float threshold(float x, float limit, float value) { return x <= limit ? value : x; }
 // Computes 1 / x for x from 1 to 2 with an error of at most 1 ulp. Unlike a division, this function
-// has no branch, so the instructions of several elements overlap; it improves the GPU's
+// has no branch, so the instructions of several elements overlap. It improves the GPU's
 // approximation of 1 / x by one step of Newton's method.
 CUTEGEN_FN float reciprocal_of_one_to_two(float x) {
   const float y = fast_reciprocal(x);

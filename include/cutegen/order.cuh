@@ -67,7 +67,7 @@ __device__ __forceinline__ int64_t value_of(WideKey const& key) {
 }
 
 // Merges pairs of neighbouring sorted runs of `run` keys each. A call of merge_runs() writes only
-// Each keys of the result, from index `at` on, so that many threads can share the merge.
+// `Each` keys of the result, from index `at` on, so that many threads can share the merge.
 template <int Each, class K>
 __device__ __forceinline__ void merge_runs(K const* from, K* to, int64_t length, int64_t run, int64_t at) {
   const int64_t begin = at / (2 * run) * (2 * run), skip = at - begin;

@@ -77,8 +77,8 @@ CUTE_DEVICE void combine_lanes(float (&sums)[Gates][Rows], float (&own)[Gates], 
   }
 }
 
-// Each cell class computes the next state from x, the products of the input and its weights, and
-// from `sums`, the products of the last state and its weights. The gates of a cell have PyTorch's
+// Each cell class computes the next state from x (the products of the input and its weights) and
+// `sums` (the products of the last state and its weights). The gates of a cell have PyTorch's
 // order: input, forget, cell, output for LSTM, and reset, update, new for GRU.
 struct LstmCell {
   static constexpr int kGates = 4;

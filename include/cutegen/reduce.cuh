@@ -30,8 +30,8 @@ struct Sum {
     error += (total - (t - back)) + (x - back);
     total = t;
   }
-  // Adds the V values to each other without compensation, and then their sum with compensation: V is
-  // small, and the error of the small sum does not grow with the length of the row.
+  // Adds the V values to each other without compensation, and then adds their sum with
+  // compensation. V is small, so the error of their sum does not grow with the length of the row.
   template <int V>
   CUTEGEN_FN void add(float const (&x)[V]) {
     float few = x[0];
@@ -200,8 +200,8 @@ struct MaxSumExpOf {
 using MaxSumExp = MaxSumExpOf<Sum>;
 
 // Computes sum(x) and sum((x - mean(x))^2) in one pass. The caller of Moments adds x - shift, and
-// the shift is one element of the row. The shift may be far from the mean: the sum of squares has
-// twice float's precision, so the result stays accurate after cancellation.
+// the shift is one element of the row. The shift may be far from the mean, because the sum of
+// squares has twice float's precision and stays accurate after cancellation.
 struct Moments {
   Sum sum, squares;
   CUTEGEN_FN void add(float shifted) {
@@ -307,7 +307,7 @@ struct ColumnGroups {
 // Treats the CTA as a grid of Columns x (Threads / Columns) threads (x, y), where x varies fastest.
 // Each thread receives the totals of the V accumulators of all threads that have the same x.
 // Columns, Threads and V are powers of 2. `shared` must have room for ColumnGroups<Columns,
-// Threads, V, Words>::kFloats floats, if an accumulator has at most Words 32-bit words.
+// Threads, V, Words>::kFloats floats, where Words is the size of an accumulator in 32-bit words.
 template <int Columns, int Threads, class Acc, int V>
 CUTEGEN_FN void combine_columns(Acc (&acc)[V], float* shared) {
   using Groups = ColumnGroups<Columns, Threads, V, sizeof(Acc) / sizeof(float)>;

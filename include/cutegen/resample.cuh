@@ -5,10 +5,10 @@
 // Contract: construct an object (such as ReflectedAxis) from the position `p` in the result, the
 // size of the axis in the input, and the size of the axis in the result. The object's count() is
 // the number of input elements to read, at(i) is the position of element i in the input (-1 if it
-// is outside the input), and weight(i) is the weight of element i. kInside is true if no position is
-// outside the input. Positions and weights equal PyTorch's. Scale is a type with the constant
-// `value`, the number of input elements per element of the result. If the `value` of Scale is 0,
-// the two sizes of the axis determine the scale.
+// is outside the input), and weight(i) is the weight of element i. The constant kInside is true if
+// no position is outside the input. Positions and weights equal PyTorch's. Scale is a type with the
+// constant `value`, the number of input elements per element of the result. If the `value` of Scale
+// is 0, the two sizes of the axis determine the scale.
 //
 // Example: const cutegen::ReflectedAxis<1> x(p, in, out); float value = row[x.at(0)];
 #pragma once
@@ -69,9 +69,10 @@ struct NearestAxis : OnePlace {
   }
 };
 
-// Returns the position in the input, between two elements. place_between() computes in double,
-// because floats lose digits of large positions. place_between() rounds the product before the
-// addition, as PyTorch does, so that integer positions stay integers.
+// Returns the fractional position in the input from which result element `p` is interpolated.
+// place_between() computes in double, because floats lose digits of large positions.
+// place_between() rounds the product before the addition, as PyTorch does, so that integer
+// positions stay integers.
 template <class Scale, bool Aligned>
 CUTE_DEVICE double place_between(int p, int in, int out) {
   if (Aligned) return out > 1 ? double(in - 1) / double(out - 1) * p : 0.0;
@@ -146,10 +147,10 @@ struct EachAlone {
   CUTE_DEVICE float weight(int i, int k) const { return weights[i][k]; }
 };
 
-// N neighbouring results of a linear interpolation, if N results advance by a whole number of input
-// elements. The weights, and the distances between the elements, are then the same for every p.
-// Before the first element and behind the last one, both elements of a result are the same, so that
-// their weights do not matter.
+// SharedLines has the places and weights for N neighbouring results of a linear interpolation. N
+// results must advance by a whole number of input elements. The weights, and the distances between
+// the elements, are then the same for every p. Before the first element and behind the last one,
+// both elements of a result are the same, so that their weights do not matter.
 template <class Scale, int N>
 struct SharedLines {
   // units(i) is the distance from element `start` to the place of result i, in units of 1/512 of an
@@ -173,8 +174,8 @@ template <class Axis, int N>
 struct NeighboursOf {
   using type = EachAlone<Axis, N>;
 };
-// SharedLines does not cover results of the input's size, which LinearAxis copies. At scales up to
-// 1/2, the sizes always differ.
+// If the result has the input's size, LinearAxis copies the elements, but SharedLines cannot do so.
+// kFine is true only for scales up to 1/2, at which the sizes always differ.
 template <class Scale>
 inline constexpr bool kFine = Scale::value > 0 && Scale::value <= 0.5 &&
                               Scale::value * 256 == int(Scale::value * 256);

@@ -5,13 +5,14 @@
 // element and combine(). If Value is not float, from(x, position) converts an element to a Value,
 // and result() converts a Value to a result. Each thread holds x[Items][V], its part of the tile.
 // For scan_row, `Width` threads (a power of two up to 32, or all threads of the CTA) hold the next
-// Items * Width * V elements of a row; the order of the elements is item, then thread, then element
-// of the vector. For scan_column, the CTA has Rows teams of Columns threads. In scan_column, each
-// thread has V columns and Items positions along the scanned axis, and the next team has the next
-// positions. scan_row and scan_column start from `carry`, replace x by the results, and set `carry`
-// to the value after the tile. With `Exclusive`, a result excludes the element itself. All threads
-// of the CTA must call scan_row or scan_column (if Width is at most 32, all threads of the warp).
-// Consecutive calls must alternate between two buffers for `shared`.
+// Items * Width * V elements of a row. The index in the vector varies fastest in the order of the
+// elements, then the thread, then the item. For scan_column, the CTA has Rows teams of Columns
+// threads. Each thread of scan_column has V columns and Items positions along the scanned axis.
+// Each team has the positions that follow the previous team's positions. scan_row and scan_column
+// start from `carry`, replace x by the results, and set `carry` to the value after the tile. With
+// `Exclusive`, a result excludes the element itself. All threads of the CTA must call scan_row or
+// scan_column. If Width is at most 32, only all threads of a warp must call scan_row. Consecutive
+// calls must alternate between two buffers for `shared`.
 //
 // Example: float carry = 0; scan_row<Add, 256, false>(x, carry, shared + (tile % 2) * 32);
 #pragma once
@@ -130,7 +131,7 @@ CUTEGEN_FN T by_words(T x, Shuffle&& shuffle) {
   }
 }
 
-// In each aligned group of Width lanes, lane i returns the combination of lanes 0 to i of the
+// In each aligned group of Width lanes, lane i returns the combined values of lanes 0 to i of the
 // group.
 template <class Op, int Width>
 CUTEGEN_FN typename Op::Value scan_lanes(typename Op::Value x) {
@@ -171,7 +172,7 @@ CUTEGEN_FN void scan_row(typename Op::Value (&x)[Items][V], typename Op::Value& 
   constexpr int kLanes = Width < 32 ? Width : 32, kWarps = Width / kLanes;
   static_assert(kWarps == 1 || Items * kWarps <= 32, "a warp combines the totals of all warps");
   const int lane = threadIdx.x % kLanes, warp = threadIdx.x / 32;
-  // before[i] combines the lanes before this one for item i, and total[i] all lanes of the group.
+  // For item i, before[i] combines all lanes before this lane, and total[i] all lanes of the group.
   Value before[Items], total[Items];
 #pragma unroll
   for (int i = 0; i < Items; ++i) {
@@ -262,9 +263,9 @@ CUTEGEN_FN float carry_of_warp(float const* totals, int64_t apart, int parts) {
 }
 
 // Computes the carries with which a part of an axis begins, for V columns of each thread. `totals`
-// points to the total of the first column. The teams of threads of the CTA share this work. For
-// carry_of_columns(), `shared` must have room for Rows * Columns * V floats. Do not pass the buffer
-// that the first call of scan_column uses.
+// points to the total of the thread's first column. The teams of threads of the CTA share this
+// work. For carry_of_columns(), `shared` must have room for Rows * Columns * V floats. Do not pass
+// the buffer that the first call of scan_column uses.
 template <class Op, int Rows, int Columns, int V>
 CUTEGEN_FN void carry_of_columns(float (&carry)[V], float const* totals, int64_t apart, int parts, float* shared) {
   const int team = threadIdx.x / Columns, column = threadIdx.x % Columns;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scatters values to global memory: combines each value with the element at an index that a tensor
-// gives. Several threads may combine their values with the same element.
+// Scatters values to global memory: a tensor gives an index for each value, and the functions
+// combine the value with the element at this index. Several threads may combine their values with
+// the same element.
 //
 // Contract: add_at and merge_at take V values, a tensor, and the offsets that find_places (vec.cuh)
 // computed: one offset for all values (N is 1), or one for each value. The function add_at uses
-// hardware atomics if they are exact enough. The function merge_at repeats a compare-and-swap until
-// no other thread has changed the element in between. Elements have 32 or 64 bits. The order of the
-// scattered additions differs from run to run.
+// hardware atomics, except for very small floats (see add_element()). The function merge_at repeats
+// a compare-and-swap until no other thread has changed the element in between. Elements have 32 or
+// 64 bits. The order of the scattered additions differs from run to run.
 //
 // Example: cutegen::add_at(r, g(_, j), places);
 #pragma once

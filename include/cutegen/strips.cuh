@@ -2,7 +2,7 @@
 // Reads vectors of a row; a vector may lie outside the tensor.
 //
 // Contract: load_pack_if() returns V neighbouring elements, or zeros if `inside` is false. The
-// address must be a multiple of the vector's size, which has at most 16 bytes. Unlike a load in a
+// address must be a multiple of the vector's size, which is at most 16 bytes. Unlike a load in a
 // branch, the load is one predicated instruction, so a kernel can start several loads before it
 // uses the first.
 //

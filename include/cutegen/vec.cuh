@@ -175,7 +175,7 @@ CUTE_DEVICE void convert_all(From const (&from)[V], To (&to)[V]) {
   }
 }
 
-// Whether a tensor holds no elements in memory, but numbers that positions() counts.
+// True if positions() made the tensor: its elements are consecutive numbers and not in memory.
 template <class Iterator>
 inline constexpr bool is_positions_v =
     cute::is_same_v<Iterator, cute::counting_iterator<int64_t>> ||
@@ -207,8 +207,9 @@ CUTE_DEVICE void load_pack(cute::Tensor<Engine, Layout> const& g, Pack<T, V>& pa
 }
 
 // The function coordinates() converts a linear index `at` into coordinates of a shape whose first
-// axis is the innermost. The caller passes an `inverse`, (2^32 - 1) / size, for each axis except the
-// last. `at` must be below 2^31. The product with the inverse is then the quotient, or one less.
+// axis is the innermost. The caller passes an `inverse`, (2^32 - 1) / size, for each axis except
+// the last. `at` must be below 2^31. The upper half of the product at * inverse is then the
+// quotient or the quotient minus one, and quotient_by() corrects it.
 CUTE_DEVICE unsigned quotient_by(unsigned at, unsigned size, unsigned inverse) {
   const unsigned quotient = __umulhi(at, inverse);
   return quotient + (at - quotient * size >= size ? 1 : 0);
@@ -289,10 +290,10 @@ CUTE_DEVICE int64_t place(int64_t index, int64_t size, int64_t stride) {
   if (uint64_t(index) >= uint64_t(size)) __trap();
   return index * stride;
 }
-// A Take computes the offset of the element that an index selects. If Wraps is 6, the offset is
-// relative to the element at the index itself: `first` elements or, if that leads outside the axis,
-// 0. The axis must then have at most 2^31 elements. If `indices` are positions of 32 bits, they and
-// `first` must be below 2^30.
+// A Take computes the offset of the element that an index selects. If Wraps is 6, the index keeps
+// its own axis, and the Take returns an offset from the element at the index: the offset of `first`
+// elements or, if that element is outside the axis, 0. The axis must then have at most 2^31
+// elements, and 32-bit positions in `indices` and `first` must be below 2^30.
 template <int Wraps, class Indices>
 struct Take {
   // `indices` has one index per element of a vector or, with stride Int<0>, one for all elements.
@@ -301,7 +302,7 @@ struct Take {
   int64_t first = 0, step = 1;  // index i stands for first + step * i
   static constexpr bool kOnce =
       cute::is_constant<0, decltype(cute::stride<0>(typename Indices::layout_type{}))>::value;
-  // Positions of 32 bits do not overflow while they are moved into the axis.
+  // If positions have 32 bits, move() computes with 32-bit integers, which do not overflow.
   static constexpr bool kShort = (Wraps == 3 || Wraps == 4) &&
                                  cute::is_same_v<typename Indices::iterator, cute::counting_iterator<int>>;
   CUTE_DEVICE int64_t operator()(int v) const {

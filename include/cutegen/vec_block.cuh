@@ -5,7 +5,8 @@
 // Contract: `g` is a CuTe tensor in global memory with one mode, (A, B), and static sizes. Element
 // (a, b) corresponds to element a + A * b of the array in registers. The strides of `g` select the
 // accesses. If the block is contiguous (strides Int<1> and Int<A>), vectors of up to 16 bytes move
-// all elements. If only one of the strides is Int<1>, vectors move the elements along this mode. A
+// all elements. If only one of the strides is Int<1> and the size of this mode is a power of two,
+// load_block() reads vectors along the mode, but store_block() writes vectors only along A. A
 // stride Int<0> means that load_block() reads an element once for the whole mode. In all other
 // cases, each element has its own access. Vectors must be aligned to their size.
 //
@@ -23,7 +24,8 @@ CUTE_DEVICE auto known_stride(int64_t stride) {
   else return stride;
 }
 
-// The sizes of a block, and which of its strides are static.
+// The sizes A and B of a block, and which strides let vectors move its elements or share one
+// element.
 template <class Layout>
 struct BlockOf {
   static constexpr int A = decltype(cute::size<0, 0>(Layout{}))::value,
@@ -46,7 +48,7 @@ constexpr int width_of_run() {
   return width;
 }
 
-// Copies W neighbouring elements, converted, to r[first], r[first + step], ...
+// Converts W neighbouring elements and writes them to r[first], r[first + step], ...
 template <int W, class T, class R, int V>
 CUTE_DEVICE void load_part(T const* from, R (&r)[V], int first, int step) {
   R part[W];
@@ -89,7 +91,7 @@ CUTE_DEVICE void load_block(cute::Tensor<Engine, Layout> const& g, R (&r)[V]) {
       for (int a = 0; a < (Block::kSameA ? 1 : A); ++a) r[a + A * b] = convert<R>(T(*at(a, b)));
     }
   }
-  // Copies what the block shares.
+  // If a stride is 0, copies the element that all elements of this mode share.
   CUTE_UNROLL
   for (int v = 0; v < V; ++v)
     r[v] = r[(Block::kSameA && !Block::kRun ? 0 : v % A) +

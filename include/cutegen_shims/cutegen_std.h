@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run-time compiler has no C++ library of its own, so std takes its names from libcu++.
+// NVRTC, the run-time compiler, has no C++ standard library. Therefore, this header makes the names
+// of libcu++ available in namespace std.
 #pragma once
 namespace cuda {
 namespace std {}
