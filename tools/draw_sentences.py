@@ -4,7 +4,7 @@
 
 Usage: draw_sentences.py SEED N [ROOT]
 Prints `file:line: sentence`, sorted by place. The same seed draws the same sentences from the same tree.
-It draws nothing from headings, code, examples and the tables of docs/measurements.
+It draws nothing from headings, heads of component pages, code, examples and the tables of docs/measurements.
 """
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import sources  # noqa: E402
 DOCUMENTS = {"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"}
 LEAST_WORDS = 4
 END = re.compile(r"(?<=[.!?])[)\"'*]*\s+(?=[A-Z`(\[\"*])")
+FIELD = re.compile(r"(symbols|classes|arch|products|operators): ")  # the head of a component page
 ITEM = re.compile(r"^\s*(?:[-*]|\d+\.)\s+")
 Sentence = tuple[int, str]  # line, text
 
@@ -59,7 +60,7 @@ def document_sentences(text: str, tables: bool) -> Iterator[Sentence]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):
             fenced = not fenced
-        plain = not (fenced or line.lstrip().startswith(("```", "#", "|")))
+        plain = not (fenced or FIELD.match(line) or line.lstrip().startswith(("```", "#", "|")))
         prose.append((number, line if plain else ""))
         if tables and not fenced and line.startswith("|"):
             for cell in re.split(r"(?<!\\)\|", line)[1:-1]:

@@ -13,6 +13,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import draw_sentences  # noqa: E402
 
 PAGE = """# A heading is no sentence here
+symbols: load, store, store_at
 First sentence of a page. The second one goes
 over two lines. Short one.
 
@@ -44,8 +45,8 @@ class Sentences(unittest.TestCase):
     def test_documents(self) -> None:
         with_tables = sorted(draw_sentences.document_sentences(PAGE, tables=True))
         self.assertEqual(with_tables, [
-            (2, "First sentence of a page."), (2, "The second one goes over two lines."),
-            (7, "A cell holds one sentence."), (9, "An item of a list."), (10, "Another item of it.")])
+            (3, "First sentence of a page."), (3, "The second one goes over two lines."),
+            (8, "A cell holds one sentence."), (10, "An item of a list."), (11, "Another item of it.")])
         without = list(draw_sentences.document_sentences(PAGE, tables=False))
         self.assertEqual(len(without), 4)
 
