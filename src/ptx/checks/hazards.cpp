@@ -59,6 +59,17 @@ std::unique_ptr<LaunchHazards> prepare_hazards(Memory::State& memory, const Prog
   return std::make_unique<LaunchHazards>(std::move(facts), memory.next_epoch, memory.shadows);
 }
 
+std::optional<Touch> LaunchHazards::conflict(const BufferShadow& shadow, Touch touch,
+                                             uint32_t since, uint64_t from, uint64_t n) const {
+  const int shift = facts.global_shift;
+  const auto earlier = [&](uint32_t epoch) { return epoch >= since && epoch < epochs.first(); };
+  for (size_t g = from >> shift; g <= (from + n - 1) >> shift; ++g) {
+    if (earlier(shadow.writers[g])) return Touch::write;
+    if (touch != Touch::read && earlier(shadow.readers[g])) return Touch::read;
+  }
+  return std::nullopt;
+}
+
 Hazards::Hazards(const Program& program, const Checks& checks, LaunchHazards& shared_state,
                  int warps, size_t shared_bytes)
     : launch(shared_state),

@@ -26,6 +26,11 @@ struct LaunchHazards {
   Epochs epochs;
   SyncTimes times;
   std::vector<BufferShadow>& shadows;
+
+  // Returns how earlier launches since the epoch `since` access one of the bytes [from, from + n)
+  // of a buffer, if this conflicts with the access `touch`.
+  std::optional<Touch> conflict(const BufferShadow& shadow, Touch touch, uint32_t since,
+                                uint64_t from, uint64_t n) const;
 };
 
 // Creates shadow memory for the buffers that the kernel can write. Returns nullptr if the launch

@@ -198,6 +198,38 @@ TEST_F(Overlap, EachWarpWaitsOrMeetsOneThatDid) {
   EXPECT_FALSE(run(kWriteX, first_warp + "bar.sync 0;\n" + kReadX).finding);
 }
 
+// The code that copies 256 bytes between a buffer and shared memory, and waits for the copy.
+const std::string kCopyFromX =
+    ".shared .align 16 .b8 s[256]; .shared .align 8 .b64 full;\n"
+    "setp.ne.u32 %p1, %r0, 0; @%p1 bra E;\nmbarrier.init.shared::cta.b64 [full], 1;\n"
+    "fence.mbarrier_init.release.cluster;\n"
+    "mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 256;\n"
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 256, [full];\n"
+    "W:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0;\n@!%p2 bra W;\nE:\n";
+const std::string kCopyToX =
+    ".shared .align 16 .b8 s[256]; mov.u32 %r2, s; shl.b32 %r3, %r0, 2; add.u32 %r2, %r2, %r3;\n"
+    "st.shared.u32 [%r2], %r0; fence.proxy.async; bar.sync 0;\n"
+    "setp.ne.u32 %p1, %r0, 0; @%p1 bra E;\ncp.async.bulk.global.shared::cta.bulk_group [%rd1], "
+    "[s], 256; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\nE:\n";
+
+TEST_F(Overlap, ABulkCopyBeforeTheWaitIsFound) {
+  auto r = run(kWriteX, kCopyFromX);
+  ASSERT_TRUE(r.finding);
+  EXPECT_EQ(r.finding->kind, "pdl_race");
+  EXPECT_NE(r.reason.find("256 bytes at offset 0 of x before griddepcontrol.wait: the previous "
+                          "step, which writes them"),
+            std::string::npos)
+      << r.reason;
+  EXPECT_FALSE(run(kWriteX, kGridWait + kCopyFromX).finding);
+  EXPECT_FALSE(run(kReadX, kCopyFromX).finding);
+  r = run(kReadX, kCopyToX);
+  ASSERT_TRUE(r.finding);
+  EXPECT_NE(r.reason.find("which reads them"), std::string::npos) << r.reason;
+  // One warp waits, and a barrier tells the other one.
+  const std::string last_warp = "setp.ge.u32 %p1, %r0, 32; @%p1 griddepcontrol.wait;\n";
+  EXPECT_FALSE(run(kReadX, last_warp + kCopyToX).finding);
+}
+
 TEST_F(Overlap, WhoDoesNotWaitLetsLaterStepsBeginEarly) {
   third = kReadX;
   EXPECT_TRUE(run(kWriteX, "mov.u32 %r1, 0;").finding);  // the step before the previous one

@@ -152,28 +152,23 @@ void RaceChecks::report_copy(const WarpAccess& a, int lane, int32_t pc) {
 // Before griddepcontrol.wait, the previous launch may still run, so the kernel must not access its
 // outputs nor write its inputs.
 bool RaceChecks::settled(const WarpAccess& a, const Buffer& b, BufferShadow& shadow) {
-  const LaunchHazards& launch = cta_.hazards->launch;
-  const int shift = launch.facts.global_shift;
-  const uint32_t first = cta_.job.unsettled, now = launch.epochs.first();
-  auto unsettled = [&](uint32_t epoch) { return epoch >= first && epoch < now; };
   const Touch touch = touch_of(a.in);
   for (uint32_t m = a.mask; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
     const uint64_t from = a.at[lane] - b.base;
-    for (size_t g = from >> shift; g <= (from + a.bytes() - 1) >> shift; ++g) {
-      const bool written = unsettled(shadow.writers[g]);
-      if (!written && (touch == Touch::read || !unsettled(shadow.readers[g]))) continue;
-      cta_.report(
-          a.warp, lane,
-          {.kind = "pdl_race",
-           .message = fmt::format(
-               "{} of {} bytes at offset {} of {} by thread {} before "
-               "griddepcontrol.wait: the previous step, which {} them, may still run",
-               verb(touch), a.bytes(), from, b.name, a.thread(lane), written ? "writes" : "reads"),
-           .address = a.at[lane],
-           .buffer = b.name});
-      return false;
-    }
+    const auto other =
+        cta_.hazards->launch.conflict(shadow, touch, cta_.job.unsettled, from, uint64_t(a.bytes()));
+    if (!other) continue;
+    cta_.report(a.warp, lane,
+                {.kind = "pdl_race",
+                 .message = fmt::format("{} of {} bytes at offset {} of {} by thread {} before "
+                                        "griddepcontrol.wait: the previous step, which {} them, "
+                                        "may still run",
+                                        verb(touch), a.bytes(), from, b.name, a.thread(lane),
+                                        *other == Touch::write ? "writes" : "reads"),
+                 .address = a.at[lane],
+                 .buffer = b.name});
+    return false;
   }
   return true;
 }
