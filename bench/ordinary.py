@@ -2,30 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes PyTorch modules of ordinary sizes, which measure programs that nobody tuned to a benchmark.
 
-Usage: bench/ordinary.py DIR     writes one file per module, as KernelBench names them: DIR/1_NAME.py
+Usage: bench/ordinary.py DIR [--blocks]
+
+Writes one file per module, as KernelBench names them: DIR/1_NAME.py. With --blocks, writes the modules of
+ordinary_blocks.py instead: blocks of networks, losses and other modules of several operators.
 
 A module's weights and inputs have its dtype. `cutegen bench --kernelbench` and `cutegen baselines --kernelbench`
 take the folder above DIR; docs/measurements/generated_modules.md has the figures.
 """
 
+import argparse
 import pathlib
-import sys
-import typing
 
-
-class Module(typing.NamedTuple):
-    """A module: its layers, what it returns, and the shapes of its inputs (or expressions that make them)."""
-
-    name: str
-    dtype: str
-    result: str
-    inputs: dict[str, tuple[int, ...] | str]
-    layers: str = ""
-
-
-def image(batch: int, channels: int, side: int) -> dict[str, tuple[int, ...] | str]:
-    return {"x": (batch, channels, side, side)}
-
+from ordinary_blocks import BLOCKS
+from ordinary_module import Module, image
 
 MODULES = [
     # Matrix products.
@@ -179,7 +169,7 @@ def text(module: Module) -> str:
     for name, shape in module.inputs.items():
         value = shape if isinstance(shape, str) else f"torch.randn({', '.join(map(str, shape))})"
         made.append(f"    {name} = {value}\n")
-        if "randint" not in value:
+        if "torch.rand" in value and "randint" not in value:
             made.append(f"    {name} = {name}.to(torch.{module.dtype})\n")
     return (
         f"{HEAD}class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n{layers}"
@@ -191,12 +181,13 @@ def text(module: Module) -> str:
 
 
 def main() -> None:
-    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
-        sys.exit(__doc__)
-    folder = pathlib.Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, module in enumerate(MODULES, start=1):
-        (folder / f"{number}_{module.name}.py").write_text(text(module))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--blocks", action="store_true")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    for number, module in enumerate(BLOCKS if options.blocks else MODULES, start=1):
+        (options.folder / f"{number}_{module.name}.py").write_text(text(module))
 
 
 if __name__ == "__main__":
