@@ -21,8 +21,8 @@
 
 namespace cutegen::recipes {
 
-// A factor of all results. `by` is a number, or a tensor with one element. If `divides` is set,
-// `by` is a divisor.
+// A factor by which the rule multiplies a whole result. `by` is a number, or a tensor with one
+// element. If `divides` is set, `by` is a divisor.
 struct Factor1 {
   Json by;
   bool divides = false;

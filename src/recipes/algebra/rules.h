@@ -3,8 +3,8 @@
 // file.
 //
 // Contract: a rule changes the graph in one place, or not at all. It returns one sentence that says
-// what it changed, or nullopt if it changed nothing. The sentence names sizes as the task file
-// gives them.
+// what it changed, or nullopt if it changed nothing. Sizes in the sentence are the sizes in the
+// task file.
 //
 // Example: while (auto effect = sum_of_product(edit)) effects.push_back(*effect);
 #pragma once

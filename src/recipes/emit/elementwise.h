@@ -3,11 +3,11 @@
 // each element once.
 //
 // Contract: the recipe applies to a loop nest (fuse/fused.h) without reductions. It uses a flat
-// kernel (one-dimensional indices) if every operand has the layout of the output or is one element,
-// and a strided kernel if some operand is broadcast, transposed or sliced. Its parameters are
-// `threads`, `vector` and `items`. Flat kernels also have `waves`, and some strided kernels have
-// `shared` or `tiled`. If `waves` is 0, the grid has one CTA for each tile; otherwise, the kernel
-// is a grid-stride loop with `waves` CTAs per SM.
+// kernel (one-dimensional indices) if every operand has the layout of the output or only one
+// element, and a strided kernel if some operand is broadcast, transposed or sliced. Its parameters
+// are `threads`, `vector` and `items`. Flat kernels also have `waves`, and some strided kernels
+// have `shared` or `tiled`. If `waves` is 0, the grid has one CTA for each tile; otherwise, the
+// kernel is a grid-stride loop with `waves` CTAs per SM.
 //
 // Example: elementwise_part(task, fused, {{"threads", 256}, {"vector", 4}, {"items", 2}}, label)
 #pragma once

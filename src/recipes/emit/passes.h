@@ -33,8 +33,9 @@ namespace cutegen::recipes {
 
 struct PassOptions {
   bool column = false, cached = false, online = false, split = false;
-  bool resident = false;         // elements stay in shared memory of a CTA or a cluster
-  bool turns = false;            // resident: loads the next row while it writes results
+  bool resident = false;  // elements stay in shared memory of a CTA or a cluster
+  // If `resident`: the kernel loads the next row while it writes results.
+  bool turns = false;
   bool clustered = false;        // in a column kernel, the CTAs of a cluster share columns
   int64_t unroll = 1;            // steps whose loads are in flight together
   std::set<size_t> packed = {};  // operands that registers hold without conversion
@@ -43,10 +44,10 @@ struct PassOptions {
   std::vector<size_t> room = {};
 };
 
-// Two reductions of x that one pass can compute although `second` depends on `first` (indices of
-// instructions): max(x) and sum(exp(x - max)) or, if `moments` is set, sum(x) and sum((x -
-// mean)^2). If `finite_shift` is set and the maximum is infinite, the second reduction is
-// sum(exp(x)).
+// Two reductions of x that one pass can compute although `second` depends on `first`. `first` and
+// `second` are indices of instructions. The reductions are max(x) and sum(exp(x - max)) or, if
+// `moments` is set, sum(x) and sum((x - mean)^2). If `finite_shift` is set and the maximum is
+// infinite, the second reduction is sum(exp(x)).
 struct Joint {
   int first = -1, second = -1;
   bool moments = false, finite_shift = false;
@@ -146,7 +147,8 @@ class Passes {
   std::vector<int> used_;
   std::vector<std::string> inputs_, outputs_, registers_, slots_;
   KeptValues values_;
-  std::string shift_, exact_count_;  // kernel's variables, if the Joint is `moments`
+  // Names of the kernel's variables, used if joint_->moments is set.
+  std::string shift_, exact_count_;
   // accumulators_, kept_, vectors_ and few_ map a reduction to variables of the kernel: its
   // accumulator in registers, its accumulators in scratch memory, the vector that one add() takes,
   // and the sum of a few elements.

@@ -113,7 +113,8 @@ class ReductionKernel {
   Passes passes_;
   std::string inputs_, outputs_, loads_;  // text that all kernels of the file contain
   std::string runs_;                      // name of the cutegen::Runs object
-  // Statements of a resident kernel: copies to shared memory, its declaration, and its reads.
+  // Statements of a resident kernel: copies to shared memory, the declaration of the shared memory,
+  // and reads from it.
   std::string fetches_, slots_, reads_;
   // For a CTA that computes several rows: declarations of a row's and the next row's tensors.
   std::string rows_, next_;

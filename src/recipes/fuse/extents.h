@@ -16,7 +16,8 @@ namespace cutegen::recipes {
 
 // Returns the size of an axis of the whole tensor, before any reshape.
 std::string size_of_axis(const Fused& fused, const Operand& operand, size_t axis);
-// Returns the product of the sizes of the tensor's axes that a reshape converts together.
+// Returns the product of the sizes of the tensor's axes in `group`, the axes that a reshape
+// converts together.
 std::string total_of(const Fused& fused, const Operand& operand, const AxisGroup& group);
 
 Result<void> find_extents(Fused& fused);

@@ -2,8 +2,8 @@
 // Float32 products through pairs of half-precision values (cutegen/gemm_wgmma_pairs.cuh): when a
 // product may use them, what they cost, and the kernels and buffers that they add to a program.
 //
-// Contract: with the parameter `by_halves` 1, a stage has three parts: split_part(), the product of
-// the pairs, and the product of floats. split_part() has two kernels: `range` finds the largest
+// Contract: if the parameter `by_halves` is 1, a stage has three parts: split_part(), the product
+// of the pairs, and the product of floats. split_part() has two kernels: `range` finds the largest
 // magnitudes, and `split` writes the pairs. The word control[0] in global memory decides which of
 // the products computes the results: it is 0 if the pairs are as accurate as float32.
 //
@@ -28,7 +28,7 @@ bool pairs_apply(const Contraction& c);
 bool by_halves(const Json& params);
 bool pairs_legal(const Contraction& c, const Json& params);
 int64_t pairs_shared(const Contraction& c, const Json& params);  // bytes
-// Returns whether pairs are estimated to be faster.
+// Returns whether the cost model estimates that pairs are faster.
 bool pairs_pay(const Contraction& c);
 // Sets the parameters to the choice of the cost model.
 void choose_pairs(const Contraction& c, Json& params);

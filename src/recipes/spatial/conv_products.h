@@ -24,8 +24,8 @@ enum class ProductForm { none, pixels, blocks };
 // `image` is the shape of the convolution's input.
 ProductForm product_form(const Window& window, const Shape& image);
 int64_t pixels_of(const Shape& image);  // of one channel
-// Whether TMA can read the pixels of a channel in place, or the kernels read them without TMA.
-// Otherwise, an earlier kernel copies the pixels of all images to one matrix.
+// Returns whether TMA can read the pixels of a channel in place, or the kernels read them without
+// TMA. Otherwise, an earlier kernel copies the pixels of all images to one matrix.
 bool tma_reads_pixels(DType dtype, const Shape& image);
 
 Result<Graph> products_of_convolutions(Graph graph, const std::set<std::string>& names, bool tf32);

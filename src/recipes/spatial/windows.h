@@ -25,7 +25,7 @@ struct Window {
   WindowKind kind = WindowKind::convolution;
   std::string op, input, weight;  // `input` and `weight` name values; pooling has no weight
   Shape kernel, stride, padding, dilation, output_padding;
-  Shape behind = {};  // by axis: end padding - start padding; empty: all equal
+  Shape behind = {};  // by axis: end padding minus start padding; empty: all 0
   Resampling resampling = {};
   int64_t groups = 1, divisor = 0;  // divisor 0: the number of elements in the window
   bool ceil = false, include_pad = true;

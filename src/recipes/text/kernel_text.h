@@ -3,8 +3,8 @@
 // C++.
 //
 // Contract: fill() replaces every {{name}} in a template of kernels/ by its value. It is an
-// internal error if `values` or the template lacks a name. `Code` gives each instruction an
-// identifier and writes statements in evaluation order.
+// internal error if a name occurs only in `values`, or only in the template. `Code` gives each
+// instruction an identifier and writes statements in evaluation order.
 //
 // Example: fill("kernels/elementwise/flat.cu", {{"threads", "256"}, ...})
 #pragma once
@@ -81,7 +81,7 @@ std::string title(const Task& task, const Fused& fused);
 
 // Returns whether the pointwise work calls functions that take many instructions, such as exp.
 bool computes_functions(const Fused& fused);
-// Returns the device function that writes elements to the places that indices name.
+// Returns the name of the device function that writes elements to the places that indices name.
 std::string store_of(WriteMode mode);
 
 }  // namespace cutegen::recipes

@@ -20,14 +20,14 @@ namespace cutegen::recipes {
 
 struct SharedValues {
   std::set<int> once;     // instructions that a kernel computes once for a vector
-  std::vector<int> read;  // the ones of `once` that results or other instructions read
+  std::vector<int> read;  // instructions in `once` that results or other instructions read
   bool empty() const { return read.empty(); }
 };
 
 SharedValues find_shared_values(const Fused& fused, const Code& code,
                                 const std::vector<int>& results, const std::set<int>& leaves);
-// Returns the instructions that the function for one result (or `once`: the function for shared
-// values) reads or computes from.
+// Returns the instructions from which the function for one result computes. If `once` is set,
+// returns the instructions from which the function for shared values computes.
 std::set<int> inputs_of_results(const Fused& fused, const Code& code, const SharedValues& shared,
                                 const std::vector<int>& results, bool once);
 // Returns the type in which a kernel keeps an instruction's value.
