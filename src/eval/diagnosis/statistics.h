@@ -36,7 +36,7 @@ struct PairRule {
   int most = 1024;          // number of pairs at which the series ends
   double level = 0.97;      // confidence level of the speedup's interval at each check
   double precise = 0.005;   // end the series if (half the interval) / speedup is at most this
-  double slower = 0.995;    // end the series if this program is slower at this confidence
+  double slower = 0.995;    // end the series if the program is slower with this confidence
   bool drop_losers = true;  // whether a slower program ends the series
 };
 // Returns the reason to end the series ("slower", "precise", "enough"), or nullopt to continue.

@@ -5,8 +5,9 @@
 //
 // Contract: GpuTruths computes and keeps input sets with their truth. In the background, it opens a
 // GPU context, loads the comparison kernels and starts a torch worker on the GPU. missing() waits
-// until this work has ended. If this machine cannot compare outputs, it returns the reason, else an
-// empty text. The tensors of the program are in JudgedBuffers (eval/sets/judged_buffers.h).
+// until this work has ended. missing() returns the reason why this machine cannot compare outputs,
+// or an empty text if it can. The tensors of the program are in JudgedBuffers
+// (eval/sets/judged_buffers.h).
 //
 // Example:
 //   CG_TRY(auto set, official.draw(ctx, task, shape, "made", program_id));
@@ -40,7 +41,8 @@ class GpuTruths {
   GpuJudge& gpu() { return *gpu_; }  // call gpu() only if missing() is empty
   Result<GpuSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                          const std::string& family, const std::string& program_id);
-  // Returns an input set of the pool on which the program has not run, or null; computes no set.
+  // Returns an input set of the pool on which the program has not run, or null. Never computes a
+  // set.
   GpuSetPtr ready(const Task& task, const std::string& shape, const std::string& family,
                   const std::string& program_id);
   // Returns how many input sets of this shape the pool could keep if it kept no other sets.

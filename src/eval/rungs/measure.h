@@ -8,9 +8,9 @@
 // high confidence, or the ratio is precise enough (PairRule).
 //
 // Every run writes its own copy of the outputs, and after each block the GPU compares all copies
-// with the truth (the result in float64). If the truth does not fit the GPU, inputs repeat the
-// values of a small input set, and the evaluator only checks at random places whether the program
-// has overwritten the outputs' initial pattern.
+// with the truth (the result in float64). If the truth does not fit in the GPU's memory, inputs
+// repeat the values of a small input set, and the evaluator only checks at random places whether
+// the program has overwritten the outputs' initial pattern.
 //
 // The evaluator also measures each block with its own clock and subtracts the time of a control
 // block (a block without the steps). If the runner's reported times keep disagreeing with this

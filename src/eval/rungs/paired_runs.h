@@ -5,7 +5,7 @@
 // Contract: prepare() loads the programs and creates their buffers. begin() gives the buffers to
 // the runner and runs the candidate once, untimed. Each call of block() times the given number of
 // runs of each program. If the candidate is at fault, a call returns the outcome that ends the
-// timing. If cutegen itself fails, it returns an error.
+// timing. If cutegen itself fails, the call returns an error.
 //
 // Every run writes its own copy of the outputs. If prepare() receives an input set, inputs and
 // outputs are in the evaluator's GPU memory, which the runner maps (inputs read-only). After each

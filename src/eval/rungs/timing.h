@@ -50,7 +50,8 @@ struct TimingQuestion {
 // Sets the floor (the least possible time), the reachable time and the roofline.
 void set_bounds(Timing& timing, const Roofline& roofline);
 Result<TimingOutcome> time_official(const Evaluation& e, const TimingQuestion& asked);
-// Returns the address space that the large buffers need at the shape of the task that needs most.
+// Returns how many bytes of address space the large buffers need: the maximum over the task's
+// shapes.
 int64_t large_addresses(const Task& task);
 
 }  // namespace cutegen::eval

@@ -95,7 +95,8 @@ class Runner {
   // GPU's memory.
   void release();
   const sandbox::Grade& grade() const { return process_.grade; }
-  // facts() and identity(): the process's report at its start, before it loaded any program.
+  // facts() and identity() return what the process reported at its start, before it loaded any
+  // program.
   const DeviceFacts& facts() const { return process_.facts; }
   const device::DeviceIdentity& identity() const { return process_.identity; }
   // Starts the process if it is not running.

@@ -72,7 +72,7 @@ struct GpuExpected {
 };
 
 struct GpuJudgement {
-  Judgement counts;             // is_wrong[i]: element marked_from + i; empty: none is wrong
+  Judgement counts;             // is_wrong[i] is for element marked_from + i; empty: none is wrong
   int64_t not_close = 0;        // wrong elements by the tolerance of public benchmarks
   AggregateError whole;         // the error of the output as a whole
   int64_t first = 0, last = 0;  // indices of the first and last wrong elements

@@ -36,7 +36,7 @@ class GpuTruthPool {
   ~GpuTruthPool();
   Result<GpuSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                          const std::string& family, const std::string& program_id);
-  // Returns a kept input set on which the program has not run, or null; computes no set.
+  // Returns a kept input set on which the program has not run, or null. Never computes a set.
   GpuSetPtr ready(const std::string& task_id, const std::string& shape, const std::string& family,
                   const std::string& program_id);
   // Computes an input set for a single program, which the pool does not keep.

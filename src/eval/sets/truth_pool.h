@@ -10,8 +10,8 @@
 // After pause(), the thread finishes its present set and starts no other until resume(), so that it
 // does not slow a run down. Seeds come from the operating system's CSPRNG and are not stored.
 //
-// draw_public() returns the set from the published seed kPublicSeed. Feedback may show its values,
-// and draw() never returns it.
+// draw_public() returns the set from the published seed kPublicSeed. Feedback may show the values
+// of this set, and draw() never returns this set.
 //
 // Example: CG_TRY(auto set, pool.draw(ctx, shape, "heavy", program_id));
 #pragma once
