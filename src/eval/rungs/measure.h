@@ -36,8 +36,8 @@ struct MeasureOptions {
 };
 Result<TimingOutcome> measure_official(const Evaluation& e, const MeasureOptions& options);
 
-// Rejects a program whose time is below the floor. If the time is only below Roofline::compute_ns,
-// an estimate, the detail names the roofline.
+// Rejects a program whose time is below the floor. If the time is not below the floor, but below
+// the estimate Roofline::compute_ns, the detail names the roofline.
 void hold_to_floor(const Roofline& floor, const Timing& timing, TimingOutcome& outcome);
 
 // The time of one block of runs by the runner's clock (claimed_ns) and by the evaluator's clock

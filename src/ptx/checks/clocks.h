@@ -87,7 +87,7 @@ class ClockTable {
   int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: number of warps and agents in use
   int of_cta_ = 1, groups_ = 0;            // warps and warpgroups of one CTA
   uint32_t last_ = 1;
-  std::array<bool, kFenceKinds> fences_ = {};  // by FenceKind: whether a warp executed one
+  std::array<bool, kFenceKinds> fences_ = {};  // by kind: whether a warp executed such a fence
   std::vector<uint32_t> own_;
   std::vector<Known> known_;  // by warp
   std::unordered_map<uint64_t, Known> barriers_, places_;

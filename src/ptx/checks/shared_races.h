@@ -132,7 +132,7 @@ class SharedRaces {
   std::vector<uint8_t> has_reads_;
   // If partial: labels of reads by wgmma, for each 16-byte chunk and warpgroup. May be empty.
   std::vector<uint32_t> product_reads_;
-  uint64_t version_ = 1;  // of cells_, if partial
+  uint64_t version_ = 1;  // if partial: version of cells_
   TileCells tiles_;
   // If partial: for each granule, the last read by a warp of another CTA. May be empty.
   std::vector<uint64_t> peer_reads_;

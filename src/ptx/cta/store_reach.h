@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StoreReach: the parts of each buffer that the stores of a large grid reach, without running the
-// CTAs.
+// StoreReach: finds the parts of each buffer that the stores of a large grid reach, without running
+// the CTAs.
 //
 // Contract: find() divides each written buffer into kBins equal parts, and computes the addresses
 // of all global stores for pairs of CTA and thread. For a small grid, it takes all pairs, otherwise

@@ -117,11 +117,12 @@ struct Inst {
   bool constant_address = false;  // all lanes use one address, which the decoder computes
   bool guard_negated = false;
   bool ordered = false;   // whether the access is volatile, relaxed, acquire or release
-  bool releases = false;  // it is a release at a wider scope than .cta
+  bool releases = false;  // whether the access is a release at a wider scope than .cta
   // Whether the instruction is an atomic with which CTAs may take tiles from a counter
   // (ptx/decode/patterns.h).
   bool pulls = false;
-  // The instruction uses a register of a wgmma, or one that the kernel may read before writing it.
+  // Whether the instruction uses a register of a wgmma, or a register that the kernel may read
+  // before it writes the register.
   bool watched = false;
   bool aligned = false;  // all lanes of the warp must arrive at the barrier together
 };

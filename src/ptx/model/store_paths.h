@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StorePaths: which stores a thread may execute, if the outcomes of some conditions are known.
+// StorePaths: finds the stores that a thread may execute, if the outcomes of some conditions are
+// known.
 //
 // Contract: a condition is the predicate of a branch, an exit or a store. Each predicate has the
 // same value whenever the thread evaluates it. reached() follows all paths through the program that
