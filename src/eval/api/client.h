@@ -74,7 +74,7 @@ struct Admission {
 struct OpenedTask {
   Task task;
   Admission admission;
-  double floor_ns = 0;  // no correct program is faster than this at the official shape
+  double floor_ns = 0;  // no correct program is faster than this at the sizes in the task file
   RooflineBound floor_bound_by = RooflineBound::memory;
   std::string toolchain, torch, device;
   std::string gpu, driver;  // gpu: name of a file in gpus/ ("h200"); driver: empty on a simulator

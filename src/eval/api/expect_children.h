@@ -29,8 +29,8 @@ class TakesChildrenToCome {
 void expect_children(EvaluatorClient& evaluator, const Context& ctx,
                      const ChildrenToCome& children);
 
-// Returns the compilations that the program needs for all of the task's shapes, or nothing if the
-// program fails before compilation.
+// Returns the compilations that the program needs for all of the task's shapes, or an empty list if
+// the program fails before compilation.
 std::vector<toolchain::CompileRequest> compile_requests(const KernelProgram& program,
                                                         const Task& task,
                                                         const DeviceFacts& device);

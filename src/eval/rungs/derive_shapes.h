@@ -55,7 +55,7 @@ class DerivedShapes {
 
   const Task& task_;
   DescribeShapes describe_;
-  // the sizes that may vary, with their values at the official shape
+  // the sizes that may vary, with their values in the task file
   std::optional<torch::ShapeConstants> sizes_;
   std::map<torch::ShapeConstants, ShapeCasePtr> described_;
   std::vector<ShapeCasePtr> given_;  // shapes for earlier programs of the task

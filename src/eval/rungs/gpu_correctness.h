@@ -74,9 +74,9 @@ class GpuTruths {
   std::future<void> started_;
 };
 
-// Selects the input families for the official shape: all families if the GPU can keep one set of
-// each family; otherwise "made", "outliers" and a third family, which `chance` picks. `kept`: the
-// number of input sets that the GPU can keep.
+// Selects the input families (input distributions) for the official shape: all families if the GPU
+// can keep one set of each family; otherwise "made", "outliers" and a third family, which `chance`
+// picks. `kept`: the number of input sets that the GPU can keep.
 std::vector<std::string> gpu_families(const std::vector<std::string>& all, int64_t kept,
                                       uint64_t chance);
 // Checks correctness at the official shape. If no values can be compared, the program passes, and

@@ -100,7 +100,7 @@ class GpuJudge {
                                const GpuBuffer& output, const Poison& poison);
   // Computes the limits for the output as a whole from the errors of PyTorch's result. The limits
   // also depend on the error of a sequential summation, which ToleranceRule::growth estimates at
-  // the official shape.
+  // the official shape (the sizes in the task file).
   Result<AggregateLimits> limits_of(const Context& ctx, const GpuExpected& expected);
   Result<int64_t> free_bytes();
   int64_t total_bytes() const;

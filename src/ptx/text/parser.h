@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parser of PTX modules.
+// Parses PTX modules.
 //
 // Contract: for malformed text, parse_module() returns a user error that names the PTX line. For an
 // unknown directive, it returns an `unsupported` error. The parser limits the nesting of blocks and

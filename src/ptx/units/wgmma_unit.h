@@ -19,8 +19,8 @@ class WgmmaUnit {
   WgmmaUnit(CtaState& cta, WarpScheduler& scheduler, CtaChecks& checks)
       : cta_(cta), scheduler_(scheduler), checks_(checks) {}
   Meet execute(Warp& w, const Inst& in, uint32_t mask);
-  // Call ended() when the warp has ended. Returns false after it has reported a `Finding`: other
-  // warps of the warpgroup execute wgmma without the ended warp.
+  // Call ended() when the warp has ended. Returns false after it has reported a `Finding` (a fault
+  // of the kernel): other warps of the warpgroup execute wgmma without the ended warp.
   bool ended(const Warp& w);
 
  private:

@@ -56,8 +56,8 @@ class Editor {
   // Replaces a node by another node with the same outputs.
   void replace_node(const std::string& node_id, const std::string& op, std::vector<Json> args);
   void drop_unread();
-  // Adds a condition on the task's sizes, as a plan expression. Programs of the changed graph are
-  // correct only if the condition holds.
+  // Adds a condition on the task's sizes, as an expression of the launch plan. Programs of the
+  // changed graph are correct only if the condition holds.
   void require(const std::string& expression);
   // Adds the condition that the tensor's axis has its size in the task file.
   void require_size(const std::string& tensor, size_t axis);

@@ -44,7 +44,7 @@ struct Recurrence {
   CellKind kind = CellKind::lstm;
   bool batch_first = false;  // the order of axes is batch, steps, states
   int64_t cell = 0;          // where the layer's states begin in `first`, along axis 0
-  // The sizes of the axes, as plan expressions.
+  // The sizes of the axes, as expressions of the launch plan.
   std::string steps = {}, batch = {}, states = {};
   int64_t gates() const { return kind == CellKind::lstm ? 4 : kind == CellKind::gru ? 3 : 1; }
 };

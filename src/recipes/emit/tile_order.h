@@ -9,8 +9,8 @@
 // several iterations of the turned loop. A CTA then uses most bytes of each sector that it reads or
 // writes. inner_vectors() returns `inner` as the text "32 / width", because a tile has 32 elements
 // along the innermost loop. tile_order_text() declares place(), inside() and `vectors` in the
-// kernel. tile_extents() returns the numbers of tiles along the loops as plan expressions,
-// outermost loop first; `sizes` counts vectors.
+// kernel. tile_extents() returns the numbers of tiles along the loops as expressions of the launch
+// plan, outermost loop first; `sizes` counts vectors.
 //
 // Example: out[b, i, j] = x[b, j, i] -> the loop of i is turned
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents: the size of every axis of a loop nest as a plan expression.
+// Extents: the size of every axis of a loop nest as an expression of the launch plan.
 //
 // Contract: if an axis of a tensor corresponds to an axis of the loop nest, the two axes have the
 // same size. A reshape may split axes into new axes. The size of a new axis is the product of the

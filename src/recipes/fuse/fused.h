@@ -10,8 +10,9 @@
 // the error names the operator. The axes of the loop nest are the axes of the reductions' input or,
 // without reductions, the axes of the outputs. Instructions are in evaluation order. A leaf is an
 // instruction that reads an operand. All sizes are sizes at the official shape, which is the shape
-// in the task file. An instruction of level `row` has one value for all positions along the reduced
-// axes.
+// in the task file. A plan expression is an expression of the launch plan, such as "dim(x,1)" for
+// the size of axis 1 of x. An instruction of level `row` has one value for all positions along the
+// reduced axes.
 //
 // A Region is the part of a graph that becomes one Fused. If a Region does not fit into one loop
 // nest, `cut` names the value that an earlier stage should compute and store in scratch memory
@@ -68,7 +69,7 @@ struct Inst {
 struct Axis {
   int64_t size = 0;  // at the official shape
   bool reduced = false;
-  std::string extent;      // plan expression: "dim(x,1)"
+  std::string extent;      // the size as a plan expression
   std::string shown = {};  // size that an operator's arguments give, or ""
 };
 

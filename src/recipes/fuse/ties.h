@@ -27,7 +27,7 @@ std::vector<std::vector<size_t>> tied_outputs(const Fused& fused, const Region& 
 // Returns whether all operands of the loop nest have the same sizes at every shape.
 bool has_one_size(const Fused& fused, const Region& region);
 // Returns the sizes that must be equal for all operands of the loop nest to have the same sizes.
-// Returns an empty list if plan expressions cannot express these sizes.
+// Returns an empty list if no expressions of the launch plan give these sizes.
 EqualSizes untied_sizes(const Fused& fused, const Region& region);
 // Returns, for each axis of an output, the texts that name sizes equal to the axis' size at every
 // shape (Region::same).

@@ -5,8 +5,8 @@
 // Contract: decompose() returns a graph with the same values under the same names, in which
 // pointwise operators, reductions and views replace the composite operators. If decompose() does
 // not support a use of an operator, the error is `unsupported`. `extents` maps a value's name and
-// an axis to a plan expression, for each size that is not the size of any tensor's axis, such as
-// the number of groups of a group norm.
+// an axis to an expression of the launch plan, for each size that is not the size of any tensor's
+// axis, such as the number of groups of a group norm.
 //
 // The graph may contain these operators, which PyTorch does not have:
 // - cutegen.pick(x, t, d) selects the element of x at position t along axis d.

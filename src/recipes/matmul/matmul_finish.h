@@ -25,7 +25,7 @@ struct FactorAccess {
 
 enum class ResultAxis { m, n, batch };
 
-// Arguments of a kernel, as pairs of a name and a plan expression.
+// Arguments of a kernel, as pairs of a name and an expression of the launch plan.
 using Numbers = std::vector<std::pair<std::string, std::string>>;
 
 // Writes the layouts of a kernel's operands. A size or stride that is not static becomes an

@@ -14,8 +14,8 @@ namespace cutegen::recipes {
 
 struct MatmulKernel {
   std::string source;
-  // Pairs of a parameter and its plan expression, for the kernel `matmul` and for the kernel
-  // `combine`, which adds the partial results of a split.
+  // Pairs of a parameter and its value (an expression of the launch plan), for the kernel `matmul`
+  // and for the kernel `combine`, which adds the partial results of a split.
   std::vector<std::pair<std::string, std::string>> numbers;
   std::vector<std::pair<std::string, std::string>> numbers_combine;
   std::vector<std::string> tensors;  // identifiers, in the parameters' order

@@ -33,7 +33,7 @@ struct Window {
   bool pools() const { return kind == WindowKind::max || kind == WindowKind::average; }
   bool weighted() const { return kind <= WindowKind::transposed; }
   size_t rank() const { return kernel.size(); }
-  // Returns the size of a result's axis as a plan expression.
+  // Returns the size of a result's axis as an expression of the launch plan.
   std::string extent(size_t axis, const std::string& input, const std::string& window) const;
 };
 

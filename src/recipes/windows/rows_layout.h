@@ -38,8 +38,8 @@ struct RowsLayout {
   int64_t columns() const { return width() + reach[1]; }
   int64_t shared() const;  // bytes
   bool fits() const;
-  // Returns the number of tiles of positions as a plan expression. `out` has the sizes of the
-  // result's three axes, and `rows` is the number of positions.
+  // Returns the number of tiles of positions as an expression of the launch plan. `out` has the
+  // sizes of the result's three axes, and `rows` is the number of positions.
   std::string tiles(const std::string& images, const std::vector<std::string>& out,
                     const std::string& rows) const;
   // Returns the number of tiles of positions at the shape in the task file.

@@ -49,7 +49,7 @@
 
 namespace cutegen::recipes {
 
-// The numeric arguments of a kernel, as pairs of a name and a plan expression.
+// The numeric arguments of a kernel, as pairs of a name and an expression of the launch plan.
 using Numbers = std::vector<std::pair<std::string, std::string>>;
 
 Numbers geometry(const Fused& fused);
