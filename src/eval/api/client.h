@@ -149,8 +149,8 @@ class EvaluatorClient {
   virtual Result<std::vector<BaselineTime>> time_baselines(
       const Context& ctx, const BaselinesRequest& request,
       const std::function<void(const std::string&)>& progress = {});
-  // Needs an evaluator with the option `suites`. If the evaluator dies, a new one measures the
-  // tasks that have no final row yet.
+  // Needs an evaluator with the option `suites`. If the evaluator dies, a new evaluator measures
+  // the tasks that have no final row yet.
   virtual Result<void> measure_suite(const Context& ctx, const SuiteRequest& request,
                                      const OnSuiteNews& news,
                                      const std::function<void(const std::string&)>& progress = {});

@@ -35,7 +35,8 @@ struct BaselinesTimed {
   bool cut = false;  // a build ended early, because the Context's time limit was near
 };
 
-// Returns the reason not to time "eager-fp32" if it equals "eager"; otherwise an empty text.
+// If "eager-fp32" equals "eager", returns the reason not to time "eager-fp32"; otherwise an empty
+// text.
 std::string same_as_eager(const Task& task);
 
 // Estimates the GPU memory of a module at this shape: inputs, outputs, a second copy of the

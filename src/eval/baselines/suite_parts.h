@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SuiteParts: the functions on which measure_suite() depends. They open the GPU, start torch
 // workers, time the control kernels, and compute the truth (the result in float64) of a task. Tests
-// replace them by fakes.
+// replace these functions by fakes.
 //
 // Contract: real_suite_parts() returns the functions for the device of `options`. Only one thread
 // calls `truth`; several threads may call `worker`.

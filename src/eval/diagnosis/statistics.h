@@ -4,8 +4,8 @@
 //
 // Contract: confidence intervals come from the sign test, so they are valid for every distribution
 // of times. Their ends are interpolated between order statistics (Hettmansperger and Sheather,
-// 1986). An interval contains the true median with probability `level`. With too few samples, it is
-// the range of all samples. Samples must be independent.
+// 1986). An interval contains the true median with probability `level`. If there are too few
+// samples, the interval is the range of all samples. Samples must be independent.
 //
 // Example: Median m = median_of(samples_ns); use(m.low, m.high);
 #pragma once

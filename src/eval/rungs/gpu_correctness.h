@@ -3,10 +3,10 @@
 // memory that the evaluator owns, and the GPU compares the outputs with the truth (the result in
 // float64).
 //
-// Contract: GpuTruths computes and keeps input sets with their truth. In the background, it opens a
-// GPU context, loads the comparison kernels and starts a torch worker on the GPU. missing() waits
-// until this work has ended. missing() returns the reason why this machine cannot compare outputs,
-// or an empty text if it can. The tensors of the program are in JudgedBuffers
+// Contract: GpuTruths computes and keeps input sets with their truth. In the background, GpuTruths
+// opens a GPU context, loads the comparison kernels and starts a torch worker on the GPU. missing()
+// waits until this work has ended. If this machine cannot compare outputs, missing() returns the
+// reason; otherwise an empty text. The tensors of the program are in JudgedBuffers
 // (eval/sets/judged_buffers.h).
 //
 // Example:

@@ -4,8 +4,8 @@
 // Contract: a run executes all steps of the plan, including `prepare`, with a cold L2. The time is
 // the median of the timed runs, with its 95% interval. If there is an incumbent (the best program
 // so far), the evaluator runs both programs alternately in random order, and computes the median of
-// the paired ratios with its interval. It adds blocks of pairs until the candidate is slower with
-// high confidence, or the ratio is precise enough (PairRule).
+// the paired ratios with its interval. The evaluator adds blocks of pairs until the candidate is
+// slower with high confidence, or the ratio is precise enough (PairRule).
 //
 // Every run writes its own copy of the outputs, and after each block the GPU compares all copies
 // with the truth (the result in float64). If the truth does not fit in the GPU's memory, inputs

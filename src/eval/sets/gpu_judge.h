@@ -3,9 +3,9 @@
 // compares outputs with their truth (the result in float64) on the GPU.
 //
 // Contract: GpuJudge loads only cutegen's own kernels (src/eval/sets/kernels), never a candidate's.
-// For the same values, compare() returns the same counts as judge() of src/tensor/compare.h. It
-// marks wrong elements in a range of at most kMostMarks elements that contains the first wrong one.
-// A GpuBuffer's destructor frees its memory. GpuJudge is thread-safe.
+// For the same values, compare() returns the same counts as judge() of src/tensor/compare.h.
+// compare() marks wrong elements in a range of at most kMostMarks elements, which contains the
+// first wrong element. A GpuBuffer's destructor frees its memory. GpuJudge is thread-safe.
 //
 // Example: CG_TRY(auto judge, GpuJudge::open("cuda:0")); CG_CHECK(judge->prepare(ctx, toolchain));
 //   CG_TRY(GpuBuffer y, judge->take("y", bytes, at_the_end));
@@ -28,8 +28,8 @@ struct GpuSide {
   std::unique_ptr<device::cuda::Session> session;
 };
 
-// A buffer in GPU memory that a runner can map. It is at one end of a larger block, and the rest of
-// the block has guard bytes.
+// A buffer in GPU memory that a runner can map. The buffer is at one end of a larger block, and the
+// rest of the block has guard bytes.
 class GpuBuffer {
  public:
   GpuBuffer() = default;
@@ -66,7 +66,7 @@ struct GpuExpected {
   // point, margin (f64).
   device::cuda::Address truth = 0, native = 0, margin = 0;
   ToleranceRule rule;
-  double close = 0;  // tolerance of public benchmarks, which is looser
+  double close = 0;  // tolerance of public benchmarks, which is larger
   bool nan_is_undefined = false;
   AggregateLimits limits = {};  // limits for the output as a whole, from limits_of()
 };

@@ -8,7 +8,8 @@
 // changes in place), with guard bytes around each buffer. A copy of a mutated tensor starts with
 // the initial values, which are also in the read-only buffer "initial/y". With several copies, run
 // k writes copy k, named "y#k". judge(k) compares copy k with the truth, and damage() reports
-// writes outside the buffers. Both read only this memory and ignore the runner's reports.
+// writes outside the buffers. judge() and damage() read only this memory and ignore the runner's
+// reports.
 //
 // Example:
 //   CG_TRY(auto buffers, JudgedBuffers::make(ctx, gpu, set, plan.scratch, {.copies = 8}));

@@ -14,7 +14,7 @@
 // represents the copies that complete on the mbarrier. One agent per warpgroup represents the reads
 // of shared memory by the warpgroup's products (wgmma.mma_async). The label of a read is the number
 // of its group of products (wgmma.commit_group), from 1. All four warps of a warpgroup execute the
-// same products, so one agent serves all of them.
+// same products, so one agent serves all four warps.
 //
 // visible(w, u, label) is true if a proxy fence makes the accesses of warp u with the label `label`
 // visible to the async proxy before the next access of warp w. fenced(w, u) is the last label of

@@ -6,14 +6,14 @@
 // stores the epochs of its last write and read. Accesses of earlier launches never conflict. The
 // race check may miss a race, but it never reports a race in a correct program.
 //
-// A warp hands accesses over to other CTAs (orders the accesses before theirs) if it signals after
-// a fence of GPU scope. A signal is an atomic, a volatile or ordered store, or an ordinary store by
-// one lane. A releasing access is both fence and signal. A signal covers the accesses of other
-// warps only if, according to the clocks, these accesses happened before the fence, and the fence
-// happened before the signal. The check treats an access as ordered if the CTA of the later access
-// acquires after the signal, even if signal and acquire use different addresses. Volatile loads,
-// acquiring loads and atomics that return a value are acquires. A signal without a fence orders
-// only the warps of its own CTA.
+// A warp hands accesses over to other CTAs (orders the accesses before theirs) if the warp signals
+// after a fence of GPU scope. A signal is an atomic, a volatile or ordered store, or an ordinary
+// store by one lane. A releasing access is both fence and signal. A signal covers the accesses of
+// other warps only if, according to the clocks, these accesses happened before the fence, and the
+// fence happened before the signal. The check treats an access as ordered if the CTA of the later
+// access acquires after the signal, even if signal and acquire use different addresses. Volatile
+// loads, acquiring loads and atomics that return a value are acquires. A signal without a fence
+// orders only the warps of its own CTA.
 //
 // Example: if (uint32_t bad = races.touch(access, shadow, base)) blame(races.other());
 #pragma once

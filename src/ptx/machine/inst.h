@@ -96,7 +96,7 @@ struct Inst;
 using AluFn = void (*)(std::byte* registers, const Inst& in, uint32_t mask);
 
 struct Inst {
-  // `full` executes all 32 lanes; if it is null, `masked` does.
+  // `full` executes all 32 lanes. If `full` is null, `masked` executes all 32 lanes.
   AluFn full = nullptr, masked = nullptr;
   int32_t d = -1, a = -1, b = -1, c = -1, e = -1;
   int32_t guard = -1;

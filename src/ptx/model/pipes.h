@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Estimates which execution pipe a PTX instruction uses, and how many machine instructions it
-// becomes.
+// Estimates which execution pipe a PTX instruction uses, and how many machine instructions the PTX
+// instruction becomes.
 //
-// Contract: usage_of() reads only the text of the instruction. Therefore, it also classifies
-// opcodes that the simulator does not support. `issue` and `special` are estimates of the machine
-// instructions that the assembler emits (about twenty for an integer division). All other fields of
-// `Usage` are exact.
+// Contract: usage_of() reads only the text of the instruction. Therefore, usage_of() also
+// classifies opcodes that the simulator does not support. `issue` and `special` are estimates of
+// the machine instructions that the assembler emits (about twenty for an integer division). All
+// other fields of `Usage` are exact.
 //
 // Example: Usage u = usage_of("fma.rn.f32 %f3, %f1, %f2, %f3");  // u.pipe == Pipe::fma
 #pragma once

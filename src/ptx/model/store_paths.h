@@ -4,8 +4,8 @@
 //
 // Contract: a condition is the predicate of a branch, an exit or a store. Each predicate has the
 // same value whenever the thread evaluates it. reached() follows all paths through the program that
-// agree with the given values. For any other condition, it follows both outcomes, so it may report
-// too many stores as reached, but never too few.
+// agree with the given values. For any other condition, reached() follows both outcomes, so it may
+// report too many stores as reached, but never too few.
 //
 // Example: StorePaths paths(program, stores, predicates);
 //          if (paths.reached(outcomes)[2]) { /* the thread may execute stores[2] */ }

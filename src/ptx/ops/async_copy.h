@@ -4,7 +4,7 @@
 // Contract: when lanes commit, all their copies since the last commit form a group. take() returns
 // the copies that a wait completes, in the order of issue; the caller then writes their bytes to
 // shared memory. Each lane counts its own groups of copies, because a warp may diverge. If a warp
-// has kMostCopies copies in flight, the caller completes the oldest one.
+// has kMostCopies copies in flight, the caller completes the oldest copy.
 //
 // Example: copies.commit(mask); for (auto& c : copies.take(mask, 0)) deliver(c);
 #pragma once

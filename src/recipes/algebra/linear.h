@@ -31,8 +31,9 @@ using Factors = std::vector<Factor1>;
 
 class LinearSum {
  public:
-  // Computes the sum or mean of a product's or convolution's result over `axes`, and multiplies it
-  // by `factors`. Returns the name of this value, or nullopt if the rule does not cover the node.
+  // Computes the sum or mean of a product's or convolution's result over `axes`, and multiplies the
+  // sum or mean by `factors`. Returns the name of this value, or nullopt if the rule does not cover
+  // the node.
   using Base = std::function<std::optional<std::string>(
       const LinearSum&, const Node& node, const std::vector<int>& axes, const Factors& factors)>;
   LinearSum(Editor& edit, bool mean, Base base)

@@ -8,8 +8,8 @@
 //
 // text() returns one kernel with all passes. If `split` is set, several CTAs share a row, and each
 // pass is a kernel of its own: partial(d) returns the kernel of pass d, in which each CTA writes
-// its accumulators to scratch memory. Later kernels merge them in a fixed order. finish() returns
-// the last kernel.
+// its accumulators to scratch memory. Later kernels merge these accumulators in a fixed order.
+// finish() returns the last kernel.
 //
 // If `resident` is set, one CTA or cluster processes a row and keeps operands that differ between
 // rows in shared memory. The first pass may replace elements in registers or shared memory by
@@ -67,10 +67,10 @@ class Passes {
   std::string text();
   std::string partial(int depth);
   std::string finish();
-  // Returns whether pass `pass` (the last one is depth() + 1) goes from the end of a row to its
+  // Returns whether pass `pass` (the last pass is depth() + 1) goes from the end of a row to its
   // start.
   bool goes_backwards(int pass) const;
-  int depth() const;  // number of passes without the last one, which only writes results
+  int depth() const;  // number of passes without the last pass, which only writes results
   std::vector<Parts> parts() const;
   // id() returns the kernel's name for a value. input_tensor() and output_tensor() return the
   // kernel's names for the CuTe tensors of an operand and of an output.

@@ -41,9 +41,9 @@ int64_t resident_bytes(const Fused& fused, const Nest& nest, const Json& params)
 int64_t steps_of_thread(const Nest& nest, const Json& params);
 int64_t elements_of_thread(const Nest& nest, const Json& params);
 
-// Returns whether the number of threads that share a row depends on the row's length. It does so if
-// the evaluator times rows of several lengths and the kernel keeps each row in registers. The
-// parameter `width` is then the number at the official shape.
+// Returns whether the number of threads that share a row depends on the row's length. The number
+// depends on the length if the evaluator times rows of several lengths and the kernel keeps each
+// row in registers. The parameter `width` is then the number at the official shape.
 bool width_follows(const Fused& fused, const Nest& nest, const Json& params);
 // Returns the number of threads that share a row of `length` elements. Each thread keeps as many
 // elements as at the official shape.

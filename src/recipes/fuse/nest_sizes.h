@@ -23,8 +23,8 @@ class NestSizes {
   // Returns the size of an axis as a plan expression. `name` is a tensor of the task or a value in
   // scratch memory.
   std::optional<std::string> extent_of(const std::string& name, size_t axis) const;
-  // Returns the size of an axis of `name`, which a slice or split of `input` returns. A sliced axis
-  // has a known size if it is one of several equal parts.
+  // Returns the size of an axis of `name`, which a slice or split of `input` returns. The size of a
+  // sliced axis is known if the slice is one of several equal parts.
   std::optional<std::string> slice_extent(const Node& node, const std::string& name,
                                           const std::string& input, size_t axis) const;
   // Returns the size of an axis after a cutegen.shift (graph/decompose.h): the size of the input's

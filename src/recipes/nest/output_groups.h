@@ -19,7 +19,7 @@ namespace cutegen::recipes {
 
 using Outputs = std::vector<Region::Output>;
 
-// The operands of a join, and the axis along which it joins them.
+// The operands of a join, and the axis along which the join concatenates or stacks them.
 struct Joined {
   size_t axis = 0;
   std::vector<std::string> values;

@@ -4,8 +4,8 @@
 //
 // Contract: find_window() reads aten.convolution, max pooling and average pooling over one to three
 // axes after the batch and the channels, and also resampling (resamples.h). It returns nullopt for
-// operators without windows, and an `unsupported` error for a use of an operator that it does not
-// cover. A Window has no bias, because decompose() turns the bias into an addition.
+// operators without windows, and an `unsupported` error for a use of an operator that find_window()
+// does not cover. A Window has no bias, because decompose() turns the bias into an addition.
 //
 // Example: aten.convolution(x, w, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1) -> stride {2, 2}
 #pragma once

@@ -19,7 +19,7 @@
 #include "recipes/graph/names.h"
 
 namespace cutegen::recipes {
-const std::map<std::string, std::string>& recipe_templates();  // path from the source root -> text
+const std::map<std::string, std::string>& recipe_templates();  // maps a template's path to its text
 }
 
 namespace cutegen::recipes {
@@ -81,7 +81,8 @@ std::string title(const Task& task, const Fused& fused);
 
 // Returns whether the pointwise work calls functions that take many instructions, such as exp.
 bool computes_functions(const Fused& fused);
-// Returns the name of the device function that writes elements to the places that indices name.
+// Returns the name of the device function that writes elements to the positions that an index
+// tensor gives.
 std::string store_of(WriteMode mode);
 
 }  // namespace cutegen::recipes

@@ -4,8 +4,8 @@
 //
 // Contract: find_shared_values() takes the leaves that have the same element for all results of a
 // vector. The other functions write a device function that computes the shared values once for a
-// vector, and its call. The arguments of the call are the leaves that the function reads, the sizes
-// and the shared values.
+// vector, and the call of this device function. The arguments of the call are the leaves that the
+// function reads, the sizes and the shared values.
 //
 // Example: compute_shared(r_variance[0], r_weight[0], factor); then compute(product[v], factor)
 #pragma once
