@@ -29,8 +29,8 @@ struct SuiteParts {
   std::function<Result<SuiteGpu>(const Context&)> gpu;
   std::function<Result<std::unique_ptr<torch::TorchWorker>>(const SuiteGpu&)> worker;
   std::function<Result<std::vector<ControlTime>>(const Context&)> controls;
-  // Limits how long the control kernels are timed on a busy GPU. The computation of truths begins
-  // only afterwards.
+  // Limits how long cutegen times the control kernels on a busy GPU. The computation of truths
+  // begins only after these kernels.
   Nanoseconds controls_limit = std::chrono::seconds(60);
   std::function<Result<TruthMade>(const Context&, const SuiteGpu&, const Task&)> truth;
 };

@@ -3,9 +3,10 @@
 // series of paired runs.
 //
 // Contract: confidence intervals come from the sign test, so they are valid for every distribution
-// of times. Their ends are interpolated between order statistics (Hettmansperger and Sheather,
-// 1986). An interval contains the true median with probability `level`. If there are too few
-// samples, the interval is the range of all samples. Samples must be independent.
+// of times. median_of() interpolates the ends of an interval between order statistics
+// (Hettmansperger and Sheather, 1986). An interval contains the true median with probability
+// `level`. If there are too few samples, the interval is the range of all samples. Samples must be
+// independent.
 //
 // Example: Median m = median_of(samples_ns); use(m.low, m.high);
 #pragma once

@@ -79,9 +79,9 @@ class GpuTruths {
 // picks. `kept`: the number of input sets that the GPU can keep.
 std::vector<std::string> gpu_families(const std::vector<std::string>& all, int64_t kept,
                                       uint64_t chance);
-// Checks correctness at the official shape. If no values can be compared, the program passes, and
-// record.marks notes the reason. If the task has no test shape, the program runs on all input
-// families, and is `unsupported` if some values cannot be compared.
+// Checks correctness at the official shape. If the evaluator cannot compare any values, the program
+// passes, and record.marks notes the reason. If the task has no test shape, the program runs on all
+// input families, and is `unsupported` if the evaluator cannot compare all values.
 Result<RungEnd> check_on_gpu(const Evaluation& e, const std::string& program_id,
                              CorrectnessRecord& record);
 

@@ -14,8 +14,8 @@
 //
 // The evaluator also measures each block with its own clock and subtracts the time of a control
 // block (a block without the steps). If the runner's reported times keep disagreeing with this
-// clock, the evaluation is aborted. A program with a time below the floor (the least possible time)
-// is rejected. At a shape that exceeds the GPU's memory, the evaluator skips timing.
+// clock, the evaluator aborts the evaluation. It rejects a program with a time below the floor (the
+// least possible time). At a shape that exceeds the GPU's memory, the evaluator skips timing.
 //
 // Example: CG_TRY(TimingOutcome t, measure_official(evaluation, {id}));
 #pragma once

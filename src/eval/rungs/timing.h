@@ -8,9 +8,9 @@
 // remarks (eval/diagnosis/explain.h). If possible, time_official() also compares the values that
 // the CTAs write with the results in float64 (eval/rungs/sampled_check.h). If the simulation
 // exceeds its time limit, the result has a reason instead of a time. If one CTA executes far more
-// instructions than the task's work justifies, the program has `failed`. A program that beats the
-// floor (the least possible time) and omits most of the memory traffic is rejected; any other
-// modelled time below the floor is reported unchanged.
+// instructions than the task's work justifies, the program gets the status `failed`. The evaluator
+// rejects a program that beats the floor (the least possible time) and omits most of the memory
+// traffic. It reports any other modelled time below the floor unchanged.
 //
 // Example: CG_TRY(TimingOutcome t, time_official(evaluation, {&coverage, id}));
 #pragma once

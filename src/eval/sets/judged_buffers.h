@@ -3,13 +3,13 @@
 // task file). The evaluator owns this memory, and the GPU compares the outputs with the truth (the
 // result in float64).
 //
-// Contract: the memory contains the inputs of a set (the runner maps them read-only), scratch with
-// a pattern, and options.copies copies of each output and of each mutated tensor (which the program
-// changes in place), with guard bytes around each buffer. A copy of a mutated tensor starts with
-// the initial values, which are also in the read-only buffer "initial/y". With several copies, run
-// k writes copy k, named "y#k". judge(k) compares copy k with the truth, and damage() reports
-// writes outside the buffers. judge() and damage() read only this memory and ignore the runner's
-// reports.
+// Contract: the memory contains the inputs of a set, which the runner maps read-only, and scratch
+// with a pattern. It also contains options.copies copies of each output and of each mutated tensor
+// (which the program changes in place). Guard bytes surround each buffer. A copy of a mutated
+// tensor starts with the initial values, which are also in the read-only buffer "initial/y". With
+// several copies, run k writes copy k, named "y#k". judge(k) compares copy k with the truth, and
+// damage() reports writes outside the buffers. judge() and damage() read only this memory and
+// ignore the runner's reports.
 //
 // Example:
 //   CG_TRY(auto buffers, JudgedBuffers::make(ctx, gpu, set, plan.scratch, {.copies = 8}));

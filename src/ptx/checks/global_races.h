@@ -136,9 +136,11 @@ class GlobalRaces {
   uint32_t segment_ = 0, next_ = 0, left_ = 0;
   bool plain_ = false;  // whether an ordinary access followed the last release
   std::vector<std::array<Cached, 16>> cache_;  // by warp
-  // One entry per warp in each vector: a buffer for signal(); the last label that signals have
-  // released to other warps of the CTA; the last label that some warp has acquired; the last
-  // acquired label that a fence followed.
+  // Each of the next four vectors has one entry per warp:
+  // - labels_: a buffer for signal()
+  // - released_: the last label that signals have released to other warps of the CTA
+  // - acquired_labels_: the last label that some warp has acquired
+  // - fenced_labels_: the last acquired label that a fence followed
   std::vector<uint32_t> labels_, released_, acquired_labels_, fenced_labels_;
   uint64_t changes_ = 0;             // calls of begin(), join() and fence() so far
   std::vector<uint64_t> signalled_;  // by warp: changes_ at its last signal

@@ -15,11 +15,14 @@
 
 namespace cutegen::ptx {
 
-// `fma` executes float32 additions, multiplications and fused multiply-adds; `half` executes 16-bit
-// float arithmetic; `alu` executes integer arithmetic, logic, comparisons and selects; `xu`
-// executes special functions; `convert` executes conversions to and from floats; `lsu` executes
-// loads, stores and shuffles. Instructions of `other` (moves, parameters, barriers, fences) only
-// take an issue slot.
+// The execution pipes:
+// - `fma` executes float32 additions, multiplications and fused multiply-adds.
+// - `half` executes 16-bit float arithmetic.
+// - `alu` executes integer arithmetic, logic, comparisons and selects.
+// - `xu` executes special functions.
+// - `convert` executes conversions to and from floats.
+// - `lsu` executes loads, stores and shuffles.
+// - Instructions of `other` (moves, parameters, barriers, fences) only take an issue slot.
 enum class Pipe : uint8_t { fma, half, alu, xu, convert, fp64, tensor, lsu, branch, other, count_ };
 const char* to_string(Pipe pipe);
 

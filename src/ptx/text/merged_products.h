@@ -10,8 +10,8 @@
 // derived this rule from the machine code of one kernel, and an H200 then confirmed the rule. ptxas
 // may merge more.
 //
-// The opcode of a fused statement is "fma.rn", or one that PTX does not have: "fma-c" for a * b -
-// c, and "c-fma" for c - a * b, with the operands a, b and c.
+// The opcode of a fused statement is "fma.rn", or an opcode that PTX does not have: "fma-c" for a *
+// b - c, and "c-fma" for c - a * b, with the operands a, b and c.
 //
 // Example: mul.f32 %f3, %f1, %f2; sub.f32 %f5, %f3, %f4;  ->  fma-c.rn.f32 %f5, %f1, %f2, %f4
 #pragma once

@@ -149,9 +149,11 @@ class Passes {
   KeptValues values_;
   // Names of the kernel's variables, used if joint_->moments is set.
   std::string shift_, exact_count_;
-  // accumulators_, kept_, vectors_ and few_ map a reduction to variables of the kernel: its
-  // accumulator in registers, its accumulators in scratch memory, the vector that one add() takes,
-  // and the sum of a few elements.
+  // The maps accumulators_, kept_, vectors_ and few_ give the kernel's variables for a reduction:
+  // - accumulators_: the accumulator in registers
+  // - kept_: the accumulators in scratch memory
+  // - vectors_: the vector that one add() takes
+  // - few_: the sum of a few elements
   std::map<size_t, std::string> late_loads_, packed_values_;
   std::map<int, std::string> row_loads_, accumulators_, kept_, vectors_, few_;
 };

@@ -4,7 +4,7 @@
 // Contract: product_form() returns which product computes a convolution. With `pixels`, the filter
 // has one element, so each image's product is filter [o, c] times image [c, pixels]. With
 // `blocks`, windows lie side by side and cover the image, so the product is blocks
-// [n * blocks, c * filter] times filter [c * filter, o]; an earlier kernel has to copy the blocks.
+// [n * blocks, c * filter] times filter [c * filter, o]. An earlier kernel has to copy the blocks.
 //
 // `names` lists results of convolutions. products_of_convolutions() replaces these convolutions by
 // bmm, mm, views and cutegen.blocks (decompose.h). The graph must come from decompose(). `tf32`
