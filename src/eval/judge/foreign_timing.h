@@ -56,7 +56,7 @@ class ForeignCalls {
                torch::ForeignWorker& worker, ForeignPlace place)
       : ctx_(ctx), services_(services), task_(task), worker_(worker), place_(std::move(place)) {}
   const ShapeCase& shape() const { return place_.shape; }
-  // Returns the error `unsupported` if a set does not fit the GPU.
+  // Returns the error `unsupported` if a set does not fit in the GPU's memory.
   Result<Shown> show(const std::string& family, int warm_up, const Around& around);
 
  private:
@@ -74,7 +74,7 @@ class ForeignCalls {
 // these sizes and computes nothing.
 torch::ForeignFile control_file(const Task& task, const ShapeCase& shape);
 // Times control calls by the evaluator's clock. The process of `clean` must have loaded
-// control_file(). Returns the error `unsupported` if a set does not fit the GPU.
+// control_file(). Returns the error `unsupported` if a set does not fit in the GPU's memory.
 Result<std::vector<double>> control_calls(const Context& ctx, const Services& services,
                                           ForeignCalls& clean);
 struct ForeignControls {

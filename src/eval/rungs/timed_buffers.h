@@ -42,8 +42,8 @@ class TimedBuffers {
   int copies() const { return copies_; }
   // Returns random places in the first `runs` copies of every output.
   std::vector<Probe> draw_probes(const Task& task, int runs);
-  // Counts the elements of an output that still have the pattern. Call this after the runner has
-  // read the probes.
+  // Counts the elements of an output that still have the pattern. Call unwritten() after the runner
+  // has read the probes.
   int64_t unwritten(const std::vector<Probe>& probes, const TensorInfo& out,
                     int64_t& looked_at) const;
 

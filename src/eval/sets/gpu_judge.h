@@ -66,7 +66,7 @@ struct GpuExpected {
   // point, margin (f64).
   device::cuda::Address truth = 0, native = 0, margin = 0;
   ToleranceRule rule;
-  double close = 0;  // tolerance of public benchmarks, which is larger
+  double close = 0;  // tolerance of public benchmarks, larger than in `rule`
   bool nan_is_undefined = false;
   AggregateLimits limits = {};  // limits for the output as a whole, from limits_of()
 };

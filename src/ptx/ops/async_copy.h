@@ -74,7 +74,8 @@ class CopiesInFlight {
   AsyncCopies& of(int warp) { return of_[size_t(warp)]; }
   bool any() const { return lanes_ > 0; }
   void issue(int warp, const AsyncCopy& copy);
-  // Call arrives() after take() has returned `copy`, before you write its words to shared memory.
+  // Call arrives() after take() has returned `copy`, before you write the copy's words to shared
+  // memory.
   void arrives(const AsyncCopy& copy);
   void clear();
   bool touches(uint64_t from, uint64_t to) const;
