@@ -35,7 +35,7 @@ struct Mask {
 
 struct Lowered {
   Graph graph;
-  std::map<std::string, Mask> masks;  // by the placeholder's name
+  std::map<std::string, Mask> masks;  // maps the names of placeholders to their masks
 };
 
 bool is_product(const Node& node);  // true for mm, bmm and mv

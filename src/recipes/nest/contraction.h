@@ -25,7 +25,7 @@
 
 namespace cutegen::recipes {
 
-using Masks = std::map<std::string, Mask>;  // by the placeholder's name
+using Masks = std::map<std::string, Mask>;  // maps the names of placeholders to their masks
 
 // A factor with its strides along its rows (m or n), along the depth k, and from batch to batch.
 struct Factor {
