@@ -59,20 +59,22 @@ struct EvaluatorOptions {
 struct Admission {
   bool admitted = false;
   int lazy_answers_tried = 0;
-  // Each degenerate solution that passes on some input sets ("copy of x passes family 'made'"), and
-  // where the solution fails.
+  // Says which degenerate solutions pass on some input sets ("copy of x passes family 'made'"), and
+  // on which sets they fail.
   std::vector<std::string> passing;
   std::vector<std::string> families;  // the input distributions in use
   std::string remark;
-  bool precision_tells = true;  // comparing outputs detects lower precision; not in messages
-  // If a degenerate solution passes on all input sets: the inputs that it reads. Not in messages.
+  // Comparing outputs detects lower precision; messages lack this field.
+  bool precision_tells = true;
+  // If a degenerate solution passes on all input sets: the inputs that it reads. Messages lack this
+  // field.
   std::optional<std::vector<std::string>> reads = std::nullopt;
 };
 
 struct OpenedTask {
   Task task;
   Admission admission;
-  double floor_ns = 0;  // no correct program is faster than this at the official shape
+  double floor_ns = 0;  // no correct program is faster than this at the sizes in the task file
   RooflineBound floor_bound_by = RooflineBound::memory;
   std::string toolchain, torch, device;
   std::string gpu, driver;  // gpu: name of a file in gpus/ ("h200"); driver: empty on a simulator
@@ -147,8 +149,8 @@ class EvaluatorClient {
   virtual Result<std::vector<BaselineTime>> time_baselines(
       const Context& ctx, const BaselinesRequest& request,
       const std::function<void(const std::string&)>& progress = {});
-  // Needs an evaluator with the option `suites`. If it dies, a new evaluator measures the tasks
-  // that have no final row yet.
+  // Needs an evaluator with the option `suites`. If the evaluator dies, a new evaluator measures
+  // the tasks that have no final row yet.
   virtual Result<void> measure_suite(const Context& ctx, const SuiteRequest& request,
                                      const OnSuiteNews& news,
                                      const std::function<void(const std::string&)>& progress = {});

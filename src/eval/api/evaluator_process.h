@@ -39,8 +39,8 @@ class EvaluatorProcess {
   // True between start() and stop().
   bool connected() const { return bool(channel_); }
   bool running() { return connected() && child_.running(); }
-  // Waits for the process's end and describes it ("killed by SIGSEGV"). Call this after the process
-  // has closed its channel.
+  // Waits for the process's end and describes it ("killed by SIGSEGV"). Call how_it_ends() after
+  // the process has closed its channel.
   std::string how_it_ends(const Context& ctx);
   void stop();
   int pid() const { return pid_; }

@@ -19,7 +19,7 @@ namespace cutegen::eval {
 Result<std::optional<torch::ForeignFile>> find_foreign(const std::filesystem::path& path);
 
 bool is_foreign(const Verdict& verdict);
-// The program_id of a third-party solution: "foreign:" and a hash of the file.
+// Returns the program_id of a third-party solution: "foreign:" and a hash of the file.
 std::string foreign_id(const torch::ForeignFile& answer);
 
 }  // namespace cutegen::eval

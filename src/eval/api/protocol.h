@@ -2,10 +2,10 @@
 // The JSON messages between engine and evaluator (schema cutegen.evaluator.v1).
 //
 // Contract: engine and evaluator use the same fields() function for a message. The evaluator
-// answers each request with one reply of the same type, or with {"error": ...}, and may send
-// `progress` and `suite_news` before it. A reader ignores unknown fields of the message itself, but
-// refuses unknown fields of objects inside it. When the channel closes, the evaluator cancels its
-// work. docs/protocols.md lists the messages' fields.
+// answers each request with one reply of the same type, or with {"error": ...}, and may send the
+// messages `progress` and `suite_news` before the reply. A reader ignores unknown fields of the
+// message itself, but refuses unknown fields of objects inside it. When the channel closes, the
+// evaluator cancels its work. docs/protocols.md lists the messages' fields.
 //
 // Example: channel.send(ctx, message(MessageType::close_task, CloseTask{id}));
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A suite of baselines: many tasks whose baselines one evaluator times on one GPU, and the messages
-// with which it reports results.
+// with which the evaluator reports results.
 //
 // Contract: the evaluator needs the option `suites`. Each task has a row of results, which is final
 // unless its status is `pending`. In SuiteNews, only fields that changed have values. The evaluator

@@ -2,12 +2,13 @@
 // Judges the accuracy of baselines: compares their outputs on secret inputs with the truth (the
 // result in float64), by the same rule as for candidates.
 //
-// Contract: the torch worker must have opened the baselines at the shape. Each runs once on an
-// input set of every family (input distribution), in memory that the evaluator owns. The GPU
-// compares the outputs with the truth. If a set does not fit the GPU, if the worker cannot use the
-// memory, or if a baseline raises, `passes` stays unset and `why` gives the reason. The result is
-// an Error only if the Context was cancelled or timed out. The first family comes last, because the
-// worker's module then keeps this family's values for timing (unless every baseline fails earlier).
+// Contract: the torch worker must have opened the baselines at the shape. Each baseline runs once
+// on an input set of every family (input distribution), in memory that the evaluator owns. The GPU
+// compares the outputs with the truth. If a set does not fit in the GPU's memory, if the worker
+// cannot use the memory, or if a baseline raises, `passes` stays unset and `why` gives the reason.
+// The result is an Error only if the Context was cancelled or timed out. The first family comes
+// last, because the worker's module then keeps this family's values for timing (unless every
+// baseline fails earlier).
 //
 // Example: CG_TRY(auto found, judge_baselines(ctx, sets, worker, task, task.official(), wanted));
 #pragma once

@@ -2,14 +2,14 @@
 // Times the baselines of one task one after the other, in a torch worker that uses the GPU.
 //
 // Contract: at each shape, time_baselines() builds the module and then each baseline, compares the
-// baseline's result with eager's result, and times calls with a cold L2: the median of a few runs,
-// with its confidence interval. If a task has several weighted shapes, the time is the weighted
-// geometric mean over them; a baseline that fails at one shape has no time. With `sets`,
-// time_baselines() also judges the results after timing. If a baseline raises, does not fit the
-// GPU, or builds too slowly, it has a reason instead of a time. If a worker hangs, time_baselines()
-// restarts it. The result is an Error only if the Context was cancelled or timed out. At the end,
-// the GPU's memory is free again. Several calls may run in parallel if each worker has the GPU's
-// lock file.
+// baseline's result with eager's result, and times calls with a cold L2. A time is the median of a
+// few runs, with its confidence interval. If a task has several weighted shapes, the time is the
+// weighted geometric mean over these shapes. A baseline that fails at one shape has no time. With
+// `sets`, time_baselines() also judges the results after timing. If a baseline raises, does not fit
+// in the GPU's memory, or builds too slowly, the baseline has a reason instead of a time. If a
+// worker hangs, time_baselines() restarts it. The result is an Error only if the Context was
+// cancelled or timed out. At the end, the GPU's memory is free again. Several calls may run in
+// parallel if each worker has the GPU's lock file.
 //
 // Example: CG_TRY(BaselinesTimed t, time_baselines(ctx, *worker, task, {{"eager", ""}}, {}));
 #pragma once
@@ -35,7 +35,8 @@ struct BaselinesTimed {
   bool cut = false;  // a build ended early, because the Context's time limit was near
 };
 
-// Returns the reason not to time "eager-fp32" if it equals "eager"; otherwise an empty text.
+// If "eager-fp32" equals "eager", returns the reason not to time "eager-fp32"; otherwise an empty
+// text.
 std::string same_as_eager(const Task& task);
 
 // Estimates the GPU memory of a module at this shape: inputs, outputs, a second copy of the

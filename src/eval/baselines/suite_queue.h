@@ -2,10 +2,10 @@
 // SuiteQueue: the remaining jobs of a suite of baselines, in the order in which they start.
 //
 // Contract: a task needs three jobs: describe the task; build and time its baselines; compute its
-// truth (the result in float64). After the description, the other two may run in any order.
-// next_job() returns all descriptions first, then the builds, beginning with the build that needs
-// the least memory. next_truth() returns the largest truth that fits in free memory. SuiteQueue is
-// not thread-safe, so the caller must lock. Items must outlive the queue.
+// truth (the result in float64). After the description, the two remaining jobs may run in any
+// order. next_job() returns all descriptions first, then the builds, beginning with the build that
+// needs the least memory. next_truth() returns the largest truth that fits in free memory.
+// SuiteQueue is not thread-safe, so the caller must lock. Items must outlive the queue.
 //
 // Example: queue.add(item); while (auto job = queue.next_job()) perform(*job);
 #pragma once

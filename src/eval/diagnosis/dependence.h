@@ -4,9 +4,9 @@
 // Contract: elements_behind() follows the traced graph backwards through pointwise operators,
 // broadcasts, reductions, products, convolutions and windows, and operators that only reorder axes.
 // The result names every input, parameter or buffer that the element depends on. If the graph does
-// not show which elements of a tensor count (for example, after a reshape), the tensor has no
-// region. A region is a superset of the elements that count, and its ranges lie inside the tensor
-// at the given shape.
+// not show on which elements of a tensor the output element depends (for example, after a reshape),
+// the tensor has no region. A region contains all elements on which the output element depends, and
+// possibly others. Its ranges lie inside the tensor at the given shape.
 //
 // Example: out = (x @ w.t()).relu() -> elements_behind(task, shape, "out", {3, 5}) is
 //   {"x": {[3, 3], [0, k - 1]}, "w": {[5, 5], [0, k - 1]}}

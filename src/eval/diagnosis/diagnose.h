@@ -3,8 +3,8 @@
 //
 // Contract: the functions use the classes and thresholds of ncu (Nsight Compute), so that both
 // classify the same figures alike. The busier of memory and compute is the limit if it reaches at
-// least 80% of its peak, or if it reaches at least 60% and leads by 10 percentage points. If one of
-// them reaches 60%, but neither is the limit, the kernel is balanced. If both are below 60%,
+// least 80% of its peak, or if it reaches at least 60% and leads by 10 percentage points. If memory
+// or compute reaches 60%, but neither is the limit, the kernel is balanced. If both are below 60%,
 // latency is the limit. The figures come from a GPU's counters, from the simulator's counters, or
 // from a time and the least work of the task. Diagnosis::evidence lists them.
 //

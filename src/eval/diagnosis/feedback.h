@@ -17,7 +17,7 @@ Mismatch describe_mismatch(const Judgement& judgement, const OutputSpec& output,
                            const std::string& shape, const std::string& family);
 std::string text_of(const Mismatch& mismatch);     // one line
 std::string details_of(const Mismatch& mismatch);  // a few lines
-// Describes what limits the slowest kernel, with the figures. Empty without kernels.
+// Describes what limits the slowest kernel, with the figures. Returns "" if `kernels` is empty.
 std::string bottleneck_text(const std::vector<KernelProfile>& kernels, double floor_ns);
 
 }  // namespace cutegen::eval

@@ -3,9 +3,10 @@
 //
 // Contract: call wrong_values() only for an input set that the evaluator drew from the published
 // seed kPublicSeed, never for a secret set. The text has at most kMostExamples elements and at most
-// kMostExampleText bytes. For each element, it shows a few values of at most three inputs. If no
-// element is wrong, but the output as a whole is not accurate enough, the text shows the elements
-// with the largest errors. elements_behind() (eval/diagnosis/dependence.h) finds the inputs.
+// kMostExampleText bytes. For each element, the text shows a few values of at most three inputs. If
+// no element is wrong, but the output as a whole is not accurate enough, the text shows the
+// elements with the largest errors. elements_behind() (eval/diagnosis/dependence.h) finds the
+// inputs.
 //
 // Example: "out[0, 96]: expected 2.5, got 0; x[0, 96] = 1.25, w[0:512, 96] = 0.5, -0.25, 1, 2, ..."
 #pragma once

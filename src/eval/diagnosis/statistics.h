@@ -3,9 +3,10 @@
 // series of paired runs.
 //
 // Contract: confidence intervals come from the sign test, so they are valid for every distribution
-// of times. Their ends are interpolated between order statistics (Hettmansperger and Sheather,
-// 1986). An interval contains the true median with probability `level`. With too few samples, it is
-// the range of all samples. Samples must be independent.
+// of times. median_of() interpolates the ends of an interval between order statistics
+// (Hettmansperger and Sheather, 1986). An interval contains the true median with probability
+// `level`. If there are too few samples, the interval is the range of all samples. Samples must be
+// independent.
 //
 // Example: Median m = median_of(samples_ns); use(m.low, m.high);
 #pragma once
@@ -36,7 +37,7 @@ struct PairRule {
   int most = 1024;          // number of pairs at which the series ends
   double level = 0.97;      // confidence level of the speedup's interval at each check
   double precise = 0.005;   // end the series if (half the interval) / speedup is at most this
-  double slower = 0.995;    // end the series if this program is slower at this confidence
+  double slower = 0.995;    // end the series if the program is slower with this confidence
   bool drop_losers = true;  // whether a slower program ends the series
 };
 // Returns the reason to end the series ("slower", "precise", "enough"), or nullopt to continue.

@@ -2,10 +2,10 @@
 // Certification: times a correct program against its baselines in fresh processes.
 //
 // Contract: certify() first judges the program like any candidate. An incorrect program gets no
-// certificate. For a correct one, it starts a fresh runner (for the program) and a
-// fresh torch worker (for the baselines), request.processes times. Each pair of processes runs
-// program and baselines alternately (turns.h), in the modes of core/time_mode.h. Every timed shape
-// of the task has its own processes; the headline times are weighted geometric means
+// certificate. For a correct program, certify() starts request.processes pairs of processes: a
+// fresh runner for the program and a fresh torch worker for the baselines. Each pair of processes
+// runs program and baselines alternately (turns.h), in the modes of core/time_mode.h. Every timed
+// shape of the task has its own processes; the headline times are weighted geometric means
 // (core/weighted.h). If a baseline raises or its result differs from eager's result, the
 // certificate contains the reason instead of a time. Baselines run in processes that never see a
 // candidate.

@@ -84,9 +84,10 @@ class Evaluator {
   std::shared_ptr<toolchain::Toolchain> toolchain_;
   std::shared_ptr<toolchain::Assembler> assembler_;
   std::shared_ptr<Runner> runner_;
-  std::shared_ptr<GpuTruths> official_;  // input sets at official shapes; null on a simulator
-  Services services_;                    // services that do not depend on a task
-  UniqueFd slot_;                        // the GPU's lock file, for `baselines_`
+  // Input sets at the sizes in the task files; null on a simulator.
+  std::shared_ptr<GpuTruths> official_;
+  Services services_;                              // services that do not depend on a task
+  UniqueFd slot_;                                  // the GPU's lock file, for `baselines_`
   std::unique_ptr<torch::TorchWorker> baselines_;  // times baselines; never runs a candidate
   // worker that times eager mode for foreign.h; never runs a third-party solution
   std::unique_ptr<torch::TorchWorker> beside_;

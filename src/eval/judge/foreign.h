@@ -6,8 +6,8 @@
 // in float64), tolerances or seeds; the evaluator compares the outputs. If the solution supports
 // the official shape (the sizes in the task file) but not another test shape, the verdict only
 // notes this in `marks`. On a GPU, the evaluator times the solution alternately with the reference
-// in eager mode, which runs in a trusted process (eval/judge/foreign_timing.h). On a simulator, it
-// skips timing. The program_id of a solution begins with "foreign:". A solution gets no
+// in eager mode, which runs in a trusted process (eval/judge/foreign_timing.h). On a simulator, the
+// evaluator skips timing. The program_id of a solution begins with "foreign:". A solution gets no
 // certificate, because it could manipulate the clock of its own process; docs/foreign.md lists
 // manipulations that the evaluator cannot detect. The result is an Error only if the Context was
 // cancelled or timed out. If cutegen itself fails, the verdict's status is `aborted`.

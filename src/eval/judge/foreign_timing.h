@@ -10,12 +10,12 @@
 // Most calls are "queued": the GPU waits until the host has queued all launches, so the time
 // excludes the host's work. But a solution could start early on streams of its own, which do not
 // wait. Every third call is therefore "open": the GPU is idle when the call begins, and the
-// evaluator's own clock measures the whole call, minus the time of a control call (a call that
-// computes nothing). If the times of queued calls are too short compared with the open calls, the
-// times of the open calls count. The solution is `rejected` if its process reports times for open
-// calls that are too short by the evaluator's clock, or a time below the floor (the least possible
-// time). Control calls run in a process of their own, which never loads a solution, so no solution
-// can change their time.
+// evaluator's own clock measures the whole call. The evaluator subtracts the time of a control call
+// (a call that computes nothing). If the times of queued calls are too short compared with the open
+// calls, the times of the open calls count. The solution is `rejected` if its process reports times
+// for open calls that are too short by the evaluator's clock, or a time below the floor (the least
+// possible time). Control calls run in a process of their own, which never loads a solution, so no
+// solution can change their time.
 //
 // Example: ForeignCalls calls(ctx, services, task, worker, {judge.gpu(), task.official(), source});
 //   CG_TRY(TimingOutcome t, time_foreign(ctx, services, task, calls, controls, open_baseline,
@@ -56,7 +56,7 @@ class ForeignCalls {
                torch::ForeignWorker& worker, ForeignPlace place)
       : ctx_(ctx), services_(services), task_(task), worker_(worker), place_(std::move(place)) {}
   const ShapeCase& shape() const { return place_.shape; }
-  // Returns the error `unsupported` if a set does not fit the GPU.
+  // Returns the error `unsupported` if a set does not fit in the GPU's memory.
   Result<Shown> show(const std::string& family, int warm_up, const Around& around);
 
  private:
@@ -74,7 +74,7 @@ class ForeignCalls {
 // these sizes and computes nothing.
 torch::ForeignFile control_file(const Task& task, const ShapeCase& shape);
 // Times control calls by the evaluator's clock. The process of `clean` must have loaded
-// control_file(). Returns the error `unsupported` if a set does not fit the GPU.
+// control_file(). Returns the error `unsupported` if a set does not fit in the GPU's memory.
 Result<std::vector<double>> control_calls(const Context& ctx, const Services& services,
                                           ForeignCalls& clean);
 struct ForeignControls {

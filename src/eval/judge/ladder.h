@@ -17,7 +17,8 @@ namespace cutegen::eval {
 
 Result<Verdict> climb(const Context& ctx, const Services& services, const Task& task,
                       const EvaluateRequest& request, const Progress& progress);
-// Returns a verdict with status `correct` and without reports of rungs. `program` is its id.
+// Returns a verdict with status `correct` and without reports of rungs. `program` is the program's
+// id.
 Verdict begin_verdict(const Services& services, const Task& task, std::string program);
 // Returns the sandbox protections that all given processes have.
 SandboxGrade weakest(const std::vector<sandbox::Grade>& grades);

@@ -2,7 +2,7 @@
 // The main loop of the evaluator process: receives requests from the engine and sends replies.
 //
 // Contract: serve_evaluator() answers requests until the channel closes; it then cancels its work
-// and returns. A request that arrives during the work on another one gets an error.
+// and returns. A request that arrives during the work on another request gets an error.
 //
 // Example:
 //   return serve(wire::Channel(UniqueFd(3)));

@@ -24,7 +24,7 @@ struct ShapesTimed {
 Result<ShapesTimed> time_shapes(const Prepared& prepared, const TimeShape& time);
 
 using TimeCase = std::function<Result<TimingOutcome>(const ShapeCase&)>;
-// `shapes`: the official shape first.
+// `shapes` begins with the official shape.
 Result<ShapesTimed> time_cases(const std::vector<const ShapeCase*>& shapes, const TimeCase& time);
 
 }  // namespace cutegen::eval

@@ -3,9 +3,10 @@
 //
 // Contract: profile_on_gpu() tries three sources in order:
 // - `ncu`: hardware counters of every launch at the official shape (the sizes in the task file),
-//   plus the simulator's counters if it can run the program
+//   plus the simulator's counters if the simulator can run the program
 // - `simulator`: counters of the simulator, which models the same GPU
 // - `resources`: no counters, but measured times, ptxas's figures and the least work of the task
+//
 // Profile::source names the source that worked. Profile::note says why no better source worked, and
 // gives the remedy. Every kernel has a diagnosis. The call has the GPU's lock (GpuSlot) while it
 // reads counters. A failure is never the program's fault, because the program has passed all

@@ -6,7 +6,7 @@
 // ncu's table. It returns when ncu and the runner have ended, even after a timeout. The caller must
 // hold the GPU's lock (GpuSlot). If ncu returns no counters, the Answer has the problem and the
 // remedy; the program is never at fault. After a permanent problem (no ncu, no permission), count()
-// does not try again. If ncu fails in the sandbox, count() tries a weaker one, unless the full
+// does not try again. If ncu fails in the sandbox, count() tries a weaker sandbox, unless the full
 // sandbox is required; Answer::grade says which protection was in effect. The result is an Error
 // only if the Context was cancelled or timed out.
 //

@@ -3,9 +3,9 @@
 //
 // Contract: the evaluation ends if ptxas rejects the PTX, or if the machine code breaks a rule or
 // uses an unavailable feature. The rules forbid state in global variables and launches from the
-// device. If comparing results cannot detect lower precision than the math mode, the rules also
-// forbid instructions of lower precision. Suspicious code that breaks no rule only appears in
-// `marks`. Without ptxas, the result is `skipped`, with the reason.
+// device. If comparing results cannot detect lower precision than the task's math mode (fp32, tf32,
+// bf16 or fp16), the rules also forbid instructions of lower precision. Suspicious code that breaks
+// no rule only appears in `marks`. Without ptxas, the result is `skipped`, with the reason.
 //
 // Example: CG_TRY(AuditOutcome a, audit_binaries(ctx, services, task, prepared.images()));
 #pragma once
@@ -44,7 +44,8 @@ class BinaryAuditor {
   std::vector<toolchain::AssemblyReport> reports_;
 };
 // Applies the rules to an audit. proven: on this task, lower-precision solutions fail the
-// comparison with the truth, so a program that passes is as precise as the math mode requires.
+// comparison with the float64 result, so a program that passes is as precise as the math mode
+// requires.
 AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven);
 // Applies the audit's rules, and compares instructions with the math mode of each output. An
 // instruction that the math mode of at least one output permits never fails the program, but may

@@ -5,9 +5,9 @@
 // Contract: the evaluator times runs in blocks, and all runs of a block use the same input set.
 // map() allocates memory, which the runner maps, for the inputs and for one copy of the outputs per
 // run of a block. Before each block, next() fills all outputs with a pattern. From the second block
-// on, it also replaces the inputs by a set on which the program has not run, if the pool has one
-// and the GPU has memory for a second copy of the inputs. It never waits for an input set.
-// compare() compares the outputs with the truth (the result in float64).
+// on, next() also replaces the inputs by a set on which the program has not run, if the pool of
+// input sets has one and the GPU has memory for a second copy of the inputs. next() never waits for
+// an input set. compare() compares the outputs with the truth (the result in float64).
 //
 // Example: sets.use(set, id); CG_TRY(auto buffers, sets.map(ctx, {.copies = 8})); ... run ...
 //   CG_CHECK(sets.next(ctx)); ... time a block ... CG_TRY(RungEnd end, sets.compare(ctx, 8));

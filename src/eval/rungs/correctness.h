@@ -4,15 +4,16 @@
 //
 // Contract: check_correctness() stops at the first input set with wrong outputs. At derived shapes
 // (eval/rungs/derive_shapes.h) and shapes with much work, the program runs on only two input
-// families. At the largest derived shape and at each shape with all families, it runs on the first
-// set again, with another pattern in unwritten memory, to reveal reads of unwritten memory. If the
-// runner process dies, the evaluator runs the program once more, alone; the program fails only if
-// the runner dies again.
+// families. At the largest derived shape and at each shape with all families, the program runs on
+// the first set again, with another pattern in unwritten memory, to reveal reads of unwritten
+// memory. If the runner process dies, the evaluator runs the program once more, alone; the program
+// fails only if the runner dies again.
 //
 // On a GPU, a large official shape (the sizes in the task file) runs last, in GPU memory that
 // evaluator and runner share (eval/rungs/gpu_correctness.h). The simulator also runs the program on
 // the first set, because it detects races, undefined values and dependence on the execution order,
-// which a GPU rarely shows. If it cannot run the program, the verdict relies on the GPU alone.
+// which a GPU rarely shows. If the simulator cannot run the program, the verdict relies on the GPU
+// alone.
 //
 // Example: CG_TRY(RungEnd end, check_correctness(evaluation, id, record));
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coverage: the instructions of compared runs (runs whose outputs the evaluator compared). A run
-// whose outputs cannot be compared may execute only these instructions.
+// Coverage: the instructions of compared runs (runs whose outputs the evaluator compared). If the
+// evaluator cannot compare the outputs of a run, the run may execute only these instructions.
 //
 // Contract: add() takes the trace of a run with correct outputs. An instruction is covered in three
 // cases:
@@ -48,7 +48,7 @@ class Coverage {
     std::map<Place, std::set<int64_t>> opcodes;
     bool contains(const device::TracedInst& i) const;
   };
-  // For each module of one source, the lines and columns that were executed.
+  // For each module of one source, the lines and columns that compared runs executed.
   using Places = std::map<size_t, std::set<Place>>;
 
   bool covers(size_t module, const std::string& source, const std::string& kernel,
@@ -56,7 +56,7 @@ class Coverage {
 
   // executed instructions by module and kernel
   std::map<std::pair<size_t, std::string>, Executed> executed_;
-  // For each source and kernel, the lines and columns that were executed.
+  // For each source and kernel, the lines and columns that compared runs executed.
   std::map<std::pair<std::string, std::string>, Places> elsewhere_;
   std::optional<double> least_arithmetic_;
   double most_instructions_ = 1;

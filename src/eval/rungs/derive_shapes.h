@@ -2,8 +2,8 @@
 // DerivedShapes: chooses additional test shapes that fit a program's tile sizes, loops and size
 // limits.
 //
-// Contract: find() returns at most kMost shapes in addition to the task's shapes. Together, they
-// shall meet three requirements:
+// Contract: find() returns at most kMost shapes in addition to the task's shapes. Together, all
+// these shapes shall meet three requirements:
 // - Along each axis that the plan divides into tiles, a launch has three full tiles and a partial
 //   tile.
 // - A persistent kernel's loop runs more than once.
@@ -55,7 +55,7 @@ class DerivedShapes {
 
   const Task& task_;
   DescribeShapes describe_;
-  // the sizes that may vary, with their values at the official shape
+  // the sizes that may vary, with their values in the task file
   std::optional<torch::ShapeConstants> sizes_;
   std::map<torch::ShapeConstants, ShapeCasePtr> described_;
   std::vector<ShapeCasePtr> given_;  // shapes for earlier programs of the task

@@ -2,10 +2,10 @@
 // ExcerptMemory: the buffers of a run at the official shape (the sizes in the task file) on the
 // simulator, which runs only a sample of the thread blocks.
 //
-// Contract: an excerpt is a small part of the official shape with known truth
-// (eval/sets/excerpts.h). With an excerpt, the inputs repeat its values, outputs and scratch
-// contain a random pattern at first, and memory keeps the values that blocks write. Without an
-// excerpt, or with too little memory, why_not() gives the reason. Inputs are then random numbers
+// Contract: an excerpt is a small part of the official shape with known truth, the result in
+// float64 (eval/sets/excerpts.h). With an excerpt, the inputs repeat its values, outputs and
+// scratch contain a random pattern at first, and memory keeps the values that blocks write. Without
+// an excerpt, or with too little memory, why_not() gives the reason. Inputs are then random numbers
 // (integers: zeros), scratch contains ordinary numbers at first, and each large output maps one
 // small memory file repeatedly. In both cases, the memory that a program can fill is limited.
 //
@@ -27,7 +27,7 @@ class ExcerptMemory {
     const Expected* expected = nullptr;  // expected values of the excerpt's output
     Repeated place;
     std::span<const std::byte> bytes;    // the part of the output that is in memory
-    std::span<const std::byte> initial;  // a mutated tensor's initial values in the excerpt
+    std::span<const std::byte> initial;  // initial values of a tensor that the program changes
   };
 
   static Result<ExcerptMemory> make(const Task& task, const PreparedShape& official,

@@ -3,10 +3,11 @@
 // memory that the evaluator owns, and the GPU compares the outputs with the truth (the result in
 // float64).
 //
-// Contract: GpuTruths computes and keeps input sets with their truth. In the background, it opens a
-// GPU context, loads the comparison kernels and starts a torch worker on the GPU. missing() waits
-// until this work has ended. If this machine cannot compare outputs, it returns the reason, else an
-// empty text. The tensors of the program are in JudgedBuffers (eval/sets/judged_buffers.h).
+// Contract: GpuTruths computes and keeps input sets with their truth. In the background, GpuTruths
+// opens a GPU context, loads the comparison kernels and starts a torch worker on the GPU. missing()
+// waits until this work has ended. If this machine cannot compare outputs, missing() returns the
+// reason; otherwise an empty text. The tensors of the program are in JudgedBuffers
+// (eval/sets/judged_buffers.h).
 //
 // Example:
 //   CG_TRY(auto set, official.draw(ctx, task, shape, "made", program_id));
@@ -40,7 +41,8 @@ class GpuTruths {
   GpuJudge& gpu() { return *gpu_; }  // call gpu() only if missing() is empty
   Result<GpuSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                          const std::string& family, const std::string& program_id);
-  // Returns an input set of the pool on which the program has not run, or null; computes no set.
+  // Returns an input set of the pool on which the program has not run, or null. Never computes a
+  // set.
   GpuSetPtr ready(const Task& task, const std::string& shape, const std::string& family,
                   const std::string& program_id);
   // Returns how many input sets of this shape the pool could keep if it kept no other sets.
@@ -72,14 +74,14 @@ class GpuTruths {
   std::future<void> started_;
 };
 
-// Selects the input families for the official shape: all families if the GPU can keep one set of
-// each family; otherwise "made", "outliers" and a third family, which `chance` picks. `kept`: the
-// number of input sets that the GPU can keep.
+// Selects the input families (input distributions) for the official shape: all families if the GPU
+// can keep one set of each family; otherwise "made", "outliers" and a third family, which `chance`
+// picks. `kept`: the number of input sets that the GPU can keep.
 std::vector<std::string> gpu_families(const std::vector<std::string>& all, int64_t kept,
                                       uint64_t chance);
-// Checks correctness at the official shape. If no values can be compared, the program passes, and
-// record.marks notes the reason. If the task has no test shape, the program runs on all input
-// families, and is `unsupported` if some values cannot be compared.
+// Checks correctness at the official shape. If the evaluator cannot compare any values, the program
+// passes, and record.marks notes the reason. If the task has no test shape, the program runs on all
+// input families, and is `unsupported` if the evaluator cannot compare all values.
 Result<RungEnd> check_on_gpu(const Evaluation& e, const std::string& program_id,
                              CorrectnessRecord& record);
 

@@ -4,18 +4,18 @@
 // Contract: a run executes all steps of the plan, including `prepare`, with a cold L2. The time is
 // the median of the timed runs, with its 95% interval. If there is an incumbent (the best program
 // so far), the evaluator runs both programs alternately in random order, and computes the median of
-// the paired ratios with its interval. It adds blocks of pairs until the candidate is slower with
-// high confidence, or the ratio is precise enough (PairRule).
+// the paired ratios with its interval. The evaluator adds blocks of pairs until the candidate is
+// slower with high confidence, or the ratio is precise enough (PairRule).
 //
 // Every run writes its own copy of the outputs, and after each block the GPU compares all copies
-// with the truth (the result in float64). If the truth does not fit the GPU, inputs repeat the
-// values of a small input set, and the evaluator only checks at random places whether the program
-// has overwritten the outputs' initial pattern.
+// with the truth (the result in float64). If the truth does not fit in the GPU's memory, inputs
+// repeat the values of a small input set, and the evaluator only checks at random places whether
+// the program has overwritten the outputs' initial pattern.
 //
 // The evaluator also measures each block with its own clock and subtracts the time of a control
 // block (a block without the steps). If the runner's reported times keep disagreeing with this
-// clock, the evaluation is aborted. A program with a time below the floor (the least possible time)
-// is rejected. At a shape that exceeds the GPU's memory, the evaluator skips timing.
+// clock, the evaluator aborts the evaluation. It rejects a program with a time below the floor (the
+// least possible time). At a shape that exceeds the GPU's memory, the evaluator skips timing.
 //
 // Example: CG_TRY(TimingOutcome t, measure_official(evaluation, {id}));
 #pragma once
@@ -36,8 +36,8 @@ struct MeasureOptions {
 };
 Result<TimingOutcome> measure_official(const Evaluation& e, const MeasureOptions& options);
 
-// Rejects a program whose time is below the floor. If the time is only below Roofline::compute_ns,
-// an estimate, the detail names the roofline.
+// Rejects a program whose time is below the floor. If the time is not below the floor, but below
+// the estimate Roofline::compute_ns, the detail names the roofline.
 void hold_to_floor(const Roofline& floor, const Timing& timing, TimingOutcome& outcome);
 
 // The time of one block of runs by the runner's clock (claimed_ns) and by the evaluator's clock

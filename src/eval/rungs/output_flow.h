@@ -3,9 +3,10 @@
 // simulator did not run could affect this output.
 //
 // Contract: flow_to() begins at the last launch that has the output as an argument and follows
-// buffers backwards. It assumes that a launch reads all of its buffer arguments. Flow::why_not
-// gives the reason if the output cannot be compared, for example because blocks combine their
-// results by atomics, or because a scratch buffer does not keep the values that blocks write.
+// buffers backwards. flow_to() assumes that a launch reads all of its buffer arguments.
+// Flow::why_not gives the reason if the output cannot be compared, for example because blocks
+// combine their results by atomics, or because a scratch buffer does not keep the values that
+// blocks write.
 //
 // Example: Flow f = flow_to("out", task, steps, report, aliased); if (f.why_not.empty()) compare();
 #pragma once

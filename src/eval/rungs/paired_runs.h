@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times a program on a GPU at one shape (the official or a weighted shape), alone or alternately
-// with another program.
+// Times a program on a GPU at one shape, alone or alternately with another program. The shape is
+// the official shape (the sizes in the task file) or another weighted shape.
 //
 // Contract: prepare() loads the programs and creates their buffers. begin() gives the buffers to
 // the runner and runs the candidate once, untimed. Each call of block() times the given number of
 // runs of each program. If the candidate is at fault, a call returns the outcome that ends the
-// timing. If cutegen itself fails, it returns an error.
+// timing. If cutegen itself fails, the call returns an error.
 //
 // Every run writes its own copy of the outputs. If prepare() receives an input set, inputs and
 // outputs are in the evaluator's GPU memory, which the runner maps (inputs read-only). After each
 // block, the GPU then compares all copies with the truth (the result in float64). Blocks use fresh
-// input sets while the pool has some and the GPU has memory for a second copy of the inputs. If the
-// input set does not fit in GPU memory (note() says so), inputs repeat the values of a smaller set
-// and the evaluator only spot-checks outputs.
+// input sets while the pool of input sets has some and the GPU has memory for a second copy of the
+// inputs. If the input set does not fit in GPU memory (note() says so), inputs repeat the values of
+// a smaller set and the evaluator only spot-checks outputs.
 //
 // From begin() on, no other process of cutegen uses the GPU. If other work slows the GPU's memory
 // down, control() and block() wait and repeat the runs, for a few seconds at most. busy_blocks()

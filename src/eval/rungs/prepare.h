@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lints, compiles and loads a program, and evaluates its plan for every shape.
 //
-// Contract: Prepared::skipped() names each shape that the plan's `requires` excludes. If it
+// Contract: Prepared::skipped() names each shape that the plan's `requires` excludes. If `requires`
 // excludes the official shape (the sizes in the task file), a weighted shape or all test shapes,
 // the program is `unsupported`. If the task itself has no test shape, a GPU may judge programs at
-// the official shape alone. compile() compiles each source once for each distinct combination
-// of defines, all combinations in parallel. Derived shapes (additional test shapes, see
+// the official shape alone. compile() compiles each source once for each distinct combination of
+// defines, all combinations in parallel. Derived shapes (additional test shapes, see
 // eval/rungs/derive_shapes.h) may need only a few modules of their own; the evaluator skips a
 // derived shape that needs more.
 //

@@ -44,7 +44,7 @@ struct Services {
   device::DeviceIdentity identity;  // GPU name, UUID, driver; empty on a simulator
   GpuSpec gpu;
   int threads = 0;
-  // Time limit for a run at the official shape on a simulator.
+  // Time limit for a run at the official shape (the sizes in the task file) on a simulator.
   Nanoseconds official_limit = std::chrono::seconds(60);
   std::vector<std::string> families;
   bool precision_tells = true;             // comparing outputs detects lower precision

@@ -2,12 +2,12 @@
 // Checks a program at the official shape (the sizes in the task file) on the simulator, which runs
 // only a sample of its CTAs.
 //
-// Contract: the inputs repeat an excerpt: a small part of the official shape with known truth
-// (eval/sets/excerpts.h). If CTAs outside the sample cannot affect an output, the check compares
-// the written values with the excerpt's truth. If no output can be compared, `not_compared` gives
-// the reason. The run must then resemble the compared runs at smaller shapes: it must execute only
-// instructions that they executed, do as much arithmetic per FLOP of the task, and write all of the
-// outputs. docs/official_shape.md explains these checks.
+// Contract: the inputs repeat an excerpt: a small part of the official shape with known truth, the
+// result in float64 (eval/sets/excerpts.h). If CTAs outside the sample cannot affect an output, the
+// check compares the written values with the excerpt's truth. If no output can be compared,
+// `not_compared` gives the reason. The run must then resemble the compared runs at smaller shapes:
+// it must execute only instructions that the compared runs executed, do as much arithmetic per FLOP
+// of the task, and write all of the outputs. docs/official_shape.md explains these checks.
 //
 // Example: SampledCheck c = check_sampled_run(...); if (!c.end.passed) return c.end;
 #pragma once
@@ -43,8 +43,8 @@ struct CheckedRun {
 };
 SampledCheck check_sampled_run(const CheckedRun& run);
 
-// Names the launches in which no block of some kind ran (blocks of one kind have the same control
-// flow), or in which the kinds are unknown. Empty if blocks of every kind ran.
+// Blocks of one kind have the same control flow. Names the launches in which some kind of block did
+// not run, or in which the kinds are unknown. Returns "" if blocks of every kind ran.
 std::string blocks_missed(const device::RunReport& report);
 
 // Returns the limit of warp instructions per block: 32 times the instructions that correct runs

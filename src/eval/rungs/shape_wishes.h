@@ -2,9 +2,10 @@
 // Lists properties of a program's run along the axes of its task (tiles, tails, loops), and finds
 // sizes of a test shape at which a run has the same properties.
 //
-// Contract: shape_wishes() lists the properties (wishes) of a run at the official shape. meets()
-// checks whether a run at another shape has one of them, too. If a run at no test shape has the
-// property, goals_of() returns the quantities that must grow.
+// Contract: shape_wishes() lists the properties (wishes) of a run at the official shape (the sizes
+// in the task file). meets() checks whether a run at another shape has one of these properties,
+// too. If no test shape gives a run with the property, goals_of() returns the quantities that must
+// grow.
 //
 // Example: for (ShapeWish& w : shape_wishes(official, other, sizes, step))
 //   if (!meets(w, other, official, sizes, true)) use(goals_of(w, official, sizes));

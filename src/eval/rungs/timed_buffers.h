@@ -5,10 +5,11 @@
 //
 // Contract: inputs repeat the values of a small secret input set, so integers stay in their valid
 // range. Outputs and scratch contain a secret pattern at first. If two programs run alternately,
-// they share the inputs, and the second program's outputs are named "against/NAME". Each timed run
-// writes its own copy of the outputs and of mutated tensors (inputs that the program changes), if
-// memory permits. Before each run, a mutated tensor has the values of the small input set.
-// unwritten() counts elements that still have the pattern, at the random places of draw_probes().
+// the programs share the inputs, and the second program's outputs are named "against/NAME". Each
+// timed run writes its own copy of the outputs and of mutated tensors (inputs that the program
+// changes), if memory permits. Before each run, a mutated tensor has the values of the small input
+// set. unwritten() counts elements that still have the pattern, at the random places of
+// draw_probes().
 //
 // Example: TimedBuffers b(task, official, *set); CG_CHECK(b.add_other(plan)); b.put(request, ...);
 #pragma once
@@ -41,8 +42,8 @@ class TimedBuffers {
   int copies() const { return copies_; }
   // Returns random places in the first `runs` copies of every output.
   std::vector<Probe> draw_probes(const Task& task, int runs);
-  // Counts the elements of an output that still have the pattern. Call this after the runner has
-  // read the probes.
+  // Counts the elements of an output that still have the pattern. Call unwritten() after the runner
+  // has read the probes.
   int64_t unwritten(const std::vector<Probe>& probes, const TensorInfo& out,
                     int64_t& looked_at) const;
 

@@ -6,11 +6,11 @@
 // follows from the sampling error. A secret seed selects the CTAs, so that a program cannot do less
 // work in the sampled CTAs. With TimingQuestion::lines, the result has counters per source line and
 // remarks (eval/diagnosis/explain.h). If possible, time_official() also compares the values that
-// the CTAs write with the truth (eval/rungs/sampled_check.h). If the simulation exceeds its time
-// limit, the result has a reason instead of a time. If one CTA executes far more instructions than
-// the task's work justifies, the program has `failed`. A program that beats the floor (the least
-// possible time) and omits most of the memory traffic is rejected; any other modelled time below
-// the floor is reported unchanged.
+// the CTAs write with the results in float64 (eval/rungs/sampled_check.h). If the simulation
+// exceeds its time limit, the result has a reason instead of a time. If one CTA executes far more
+// instructions than the task's work justifies, the program gets the status `failed`. The evaluator
+// rejects a program that beats the floor (the least possible time) and omits most of the memory
+// traffic. It reports any other modelled time below the floor unchanged.
 //
 // Example: CG_TRY(TimingOutcome t, time_official(evaluation, {&coverage, id}));
 #pragma once
@@ -50,7 +50,8 @@ struct TimingQuestion {
 // Sets the floor (the least possible time), the reachable time and the roofline.
 void set_bounds(Timing& timing, const Roofline& roofline);
 Result<TimingOutcome> time_official(const Evaluation& e, const TimingQuestion& asked);
-// Returns the address space that the large buffers need at the shape of the task that needs most.
+// Returns how many bytes of address space the large buffers need: the maximum over the task's
+// shapes.
 int64_t large_addresses(const Task& task);
 
 }  // namespace cutegen::eval

@@ -3,11 +3,11 @@
 // them. Outputs and scratch contain a known pattern (poison) at first.
 //
 // Contract: the buffers are in one memory file, in random order, aligned to 256 bytes. The gaps
-// between them have random sizes and contain random bytes. A *state* is a mutated tensor: it has
-// its initial values at first, and the program changes them. Each run has its own random pattern.
-// The pattern `nan` reads as NaN in every floating-point format. `plausible` reads as a large
-// finite number, which also changes the results of code that replaces NaN. After the run,
-// findings() reports writes outside the buffers that the program may write.
+// between buffers have random sizes and contain random bytes. A *state* is a mutated tensor: the
+// tensor has its initial values at first, and the program changes these values. Each run has its
+// own random pattern. The pattern `nan` reads as NaN in every floating-point format. `plausible`
+// reads as a large finite number, which also changes the results of code that replaces NaN. After
+// the run, findings() reports writes outside the buffers that the program may write.
 //
 // Example: CG_TRY(Arena a, Arena::make(items, Arena::Fill::nan)); ... run ...; a.findings();
 #pragma once

@@ -3,10 +3,10 @@
 //
 // Contract: a GpuSlot locks a file named after the GPU's UUID, which all users of the machine
 // share. The destructor or the end of the process frees the lock. acquire() takes an exclusive
-// lock, for measurements, and share() a shared lock, for other work. Locks are granted in order of
-// arrival, so that shared locks cannot starve a measurement. Both functions stop waiting if the
-// Context is cancelled or times out. A thread that has a lock may call share() again. Programs
-// other than cutegen ignore the lock.
+// lock, for measurements, and share() a shared lock, for other work. Both functions grant locks in
+// order of arrival, so that shared locks cannot starve a measurement. Both functions stop waiting
+// if the Context is cancelled or times out. A thread that has a lock may call share() again.
+// Programs other than cutegen ignore the lock.
 //
 // Example: CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, identity.uuid)); measure();
 #pragma once

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runner: the evaluator's client of the runner process, which executes candidates in a sandbox.
 //
-// Contract: one runner process at a time executes candidates. It starts at the first call. If it
-// dies, the next call starts a new one, which loads the latest modules. load() and run() return an
-// Error only if cutegen itself fails or the Context is cancelled or times out. If the process dies
-// or hangs, the outcome says so, because the candidate may be the cause; Runner kills a process
-// that hangs. Because the evaluator does not trust the process, it compares the values in shared
-// memory itself.
+// Contract: one runner process at a time executes candidates. The process starts at the first call.
+// If the process dies, the next call starts a new process, which loads the latest modules. load()
+// and run() return an Error only if cutegen itself fails or the Context is cancelled or times out.
+// If the process dies or hangs, the outcome says so, because the candidate may be the cause; Runner
+// kills a process that hangs. Because the evaluator does not trust the process, the evaluator
+// itself compares the values in shared memory.
 //
-// With `spare`, the next process starts in advance and the old one ends in the background, because
-// a GPU context takes long to create. settle() waits for this start and this end. With `around`, a
-// profiler starts the process. The sandbox then has no seccomp filter, because the profiler's
-// libraries open the GPU's device files again later. finish() waits until profiler and process have
-// ended.
+// With `spare`, the next process starts in advance and the old process ends in the background,
+// because a GPU context takes long to create. settle() waits until these processes have started and
+// ended. With `around`, a profiler starts the process. The sandbox then has no seccomp filter,
+// because the profiler's libraries open the GPU's device files again later. finish() waits until
+// profiler and process have ended.
 //
 // Example: CG_TRY(RunnerOutcome o, runner.run(ctx, request));
 //   if (o.kind == RunnerOutcome::Kind::died) ...
@@ -89,13 +89,14 @@ class Runner {
                              Nanoseconds limit);
   Result<void> read(const Context& ctx, const std::vector<Probe>& probes);
   // Returns the detector of other work that slows timed runs down. A restart of the process does
-  // not reset it.
+  // not reset the detector.
   const QuietMemory& memory() const { return memory_; }
   // Frees the buffers that the last run kept, so that the next program's input sets can use the
   // GPU's memory.
   void release();
   const sandbox::Grade& grade() const { return process_.grade; }
-  // facts() and identity(): the process's report at its start, before it loaded any program.
+  // facts() and identity() return what the process reported at its start, before it loaded any
+  // program.
   const DeviceFacts& facts() const { return process_.facts; }
   const device::DeviceIdentity& identity() const { return process_.identity; }
   // Starts the process if it is not running.
@@ -103,8 +104,8 @@ class Runner {
   // Sets the additional address space for large buffers, from the next start of the process on.
   void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }
   void stop();
-  // Closes the channel and waits until the process ends. After `limit`, kills it and returns an
-  // error.
+  // Closes the channel and waits until the process ends. After `limit`, kills the process and
+  // returns an error.
   Result<sandbox::ExitStatus> finish(const Context& ctx, Nanoseconds limit);
   // Waits until no process starts or ends in the background, but at most a few seconds.
   void settle(const Context& ctx);

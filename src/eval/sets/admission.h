@@ -19,7 +19,7 @@ namespace cutegen::eval {
 const std::vector<std::string>& input_families();
 // Returns the shapes at which the evaluator judges every program, without large timed shapes.
 std::vector<const ShapeCase*> test_shapes(const Task& task);
-// Returns the families for which the pool computes input sets of this shape in advance, and on
+// Returns the families for which the TruthPool computes input sets of this shape in advance, and on
 // which admission judges degenerate solutions. These are all families or, if the evaluator judges
 // programs only on some families at this shape, one family.
 std::vector<std::string> stocked_families(const ShapeCase& shape);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Excerpts: secret input sets for a small part of the official shape (an excerpt). The simulator
-// cannot run the whole official shape, so it runs a sample of CTAs on inputs that repeat the values
-// of an excerpt.
+// Excerpts: secret input sets for an excerpt, which is a small part of the official shape (the
+// sizes in the task file). The simulator cannot run the whole official shape, so it runs a sample
+// of CTAs on inputs that repeat the values of an excerpt.
 //
 // Contract: draw() picks one of the input distributions `made` and `signed` at random and returns a
 // set as TruthPool::draw() does. If the task has no excerpt, `why_not` gives the reason.

@@ -3,9 +3,9 @@
 // compares outputs with their truth (the result in float64) on the GPU.
 //
 // Contract: GpuJudge loads only cutegen's own kernels (src/eval/sets/kernels), never a candidate's.
-// For the same values, compare() returns the same counts as judge() of src/tensor/compare.h. It
-// marks wrong elements in a range of at most kMostMarks elements that contains the first wrong one.
-// A GpuBuffer's destructor frees its memory. GpuJudge is thread-safe.
+// For the same values, compare() returns the same counts as judge() of src/tensor/compare.h.
+// compare() marks wrong elements in a range of at most kMostMarks elements, which contains the
+// first wrong element. A GpuBuffer's destructor frees its memory. GpuJudge is thread-safe.
 //
 // Example: CG_TRY(auto judge, GpuJudge::open("cuda:0")); CG_CHECK(judge->prepare(ctx, toolchain));
 //   CG_TRY(GpuBuffer y, judge->take("y", bytes, at_the_end));
@@ -28,8 +28,8 @@ struct GpuSide {
   std::unique_ptr<device::cuda::Session> session;
 };
 
-// A buffer in GPU memory that a runner can map. It is at one end of a larger block, and the rest of
-// the block has guard bytes.
+// A buffer in GPU memory that a runner can map. The buffer is at one end of a larger block, and the
+// rest of the block has guard bytes.
 class GpuBuffer {
  public:
   GpuBuffer() = default;
@@ -66,13 +66,13 @@ struct GpuExpected {
   // point, margin (f64).
   device::cuda::Address truth = 0, native = 0, margin = 0;
   ToleranceRule rule;
-  double close = 0;  // tolerance of public benchmarks, which is looser
+  double close = 0;  // tolerance of public benchmarks, larger than in `rule`
   bool nan_is_undefined = false;
   AggregateLimits limits = {};  // limits for the output as a whole, from limits_of()
 };
 
 struct GpuJudgement {
-  Judgement counts;             // is_wrong[i]: element marked_from + i; empty: none is wrong
+  Judgement counts;             // is_wrong[i] is for element marked_from + i; empty: none is wrong
   int64_t not_close = 0;        // wrong elements by the tolerance of public benchmarks
   AggregateError whole;         // the error of the output as a whole
   int64_t first = 0, last = 0;  // indices of the first and last wrong elements
@@ -100,7 +100,7 @@ class GpuJudge {
                                const GpuBuffer& output, const Poison& poison);
   // Computes the limits for the output as a whole from the errors of PyTorch's result. The limits
   // also depend on the error of a sequential summation, which ToleranceRule::growth estimates at
-  // the official shape.
+  // the official shape (the sizes in the task file).
   Result<AggregateLimits> limits_of(const Context& ctx, const GpuExpected& expected);
   Result<int64_t> free_bytes();
   int64_t total_bytes() const;

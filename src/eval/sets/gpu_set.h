@@ -8,7 +8,8 @@
 // Contract: the torch worker writes the set into memory that the evaluator allocates. The worker
 // cannot change sizes and offsets, because the evaluator computes them from the task. Runners map
 // the inputs read-only and have no access to the truth (the result in float64). If a set does not
-// fit the GPU, the result is an `unsupported` error that names the set's size and the free memory.
+// fit in the GPU's memory, the result is an `unsupported` error that names the set's size and the
+// free memory.
 //
 // Example: CG_TRY(auto set, make_gpu_set(ctx, *judge, *worker, task, shape, "made", seed));
 #pragma once

@@ -3,10 +3,10 @@
 // in GPU memory, as many as fit.
 //
 // Contract: draw() returns a kept input set (set_stock.h) on which the program has not run, or
-// computes a new one. All sets together take at most as many bytes as allow() permits; the pool
-// drops the least recently drawn sets. If a set cannot be computed, because it does not fit or the
-// task fails, draw() returns the same error until kPatience has passed. Then it tries again,
-// because memory may be free.
+// computes a new set. All sets together take at most as many bytes as allow() permits; the pool
+// drops the least recently drawn sets. If a set cannot be computed, because the set does not fit or
+// the task fails, draw() returns the same error until kPatience has passed. Then draw() tries
+// again, because memory may be free.
 //
 // After want(), a thread of the pool computes the missing sets of a task: one per family (input
 // distribution), and kMoreToTime more of the first family. The thread pauses between pause() and
@@ -36,7 +36,7 @@ class GpuTruthPool {
   ~GpuTruthPool();
   Result<GpuSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                          const std::string& family, const std::string& program_id);
-  // Returns a kept input set on which the program has not run, or null; computes no set.
+  // Returns a kept input set on which the program has not run, or null. Never computes a set.
   GpuSetPtr ready(const std::string& task_id, const std::string& shape, const std::string& family,
                   const std::string& program_id);
   // Computes an input set for a single program, which the pool does not keep.

@@ -14,7 +14,7 @@
 namespace cutegen::eval {
 
 struct JudgeRule {
-  // overflow: the smallest |truth| at which the dtype overflows
+  // overflow: the smallest |truth| (result in float64) at which the dtype overflows
   double factor, eps, least, largest, overflow;
   double close, rtol, atol;  // without limits from the user, rtol and atol are negative
   uint64_t poison;

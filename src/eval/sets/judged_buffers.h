@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // JudgedBuffers: the GPU memory in which a program runs at the official shape (the sizes in the
-// task file). The evaluator owns it, and the GPU compares the outputs with the truth (the result in
-// float64).
+// task file). The evaluator owns this memory, and the GPU compares the outputs with the truth (the
+// result in float64).
 //
-// Contract: the memory contains the inputs of a set (the runner maps them read-only), scratch with
-// a pattern, and options.copies copies of each output and of each mutated tensor (which the program
-// changes in place), with guard bytes around each buffer. A copy of a mutated tensor starts with
-// the initial values, which are also in the read-only buffer "initial/y". With several copies, run
-// k writes copy k, named "y#k". judge(k) compares copy k with the truth, and damage() reports
-// writes outside the buffers. Both read only this memory and ignore the runner's reports.
+// Contract: the memory contains the inputs of a set, which the runner maps read-only, and scratch
+// with a pattern. It also contains options.copies copies of each output and of each mutated tensor
+// (which the program changes in place). Guard bytes surround each buffer. A copy of a mutated
+// tensor starts with the initial values, which are also in the read-only buffer "initial/y". With
+// several copies, run k writes copy k, named "y#k". judge(k) compares copy k with the truth, and
+// damage() reports writes outside the buffers. judge() and damage() read only this memory and
+// ignore the runner's reports.
 //
 // Example:
 //   CG_TRY(auto buffers, JudgedBuffers::make(ctx, gpu, set, plan.scratch, {.copies = 8}));
@@ -53,12 +54,13 @@ class JudgedBuffers {
                                     JudgedBufferOptions options);
   std::vector<SharedBuffer> buffers() const { return shared_; }
   Result<GpuFindings> judge(const Context& ctx, int copy = 0) const;
-  // Replaces the inputs and the truth by those of another set. Needs the option own_inputs.
+  // Replaces the inputs and the truth by the inputs and the truth of another set. Needs the option
+  // own_inputs.
   Result<void> renew(const Context& ctx, GpuSetPtr set);
   // Prepares the next runs: fills outputs with the pattern, mutated tensors with their initial
   // values, and the guards of these buffers with a new random byte.
   Result<void> poison_again(const Context& ctx);
-  // Describes the first detected write outside a buffer; empty without such a write.
+  // Describes the first detected write outside a buffer. Returns "" if there was no such write.
   Result<std::string> damage() const;
 
  private:

@@ -4,8 +4,8 @@
 // least one input set.
 //
 // Contract: admit() judges each degenerate solution on every set by the rule for candidates.
-// Admission::passing names the solutions that pass on some sets. If one passes on all sets, admit()
-// does not admit the task. Admission::precision_tells is false only if a solution of lower
+// Admission::passing names the solutions that pass on some sets. If a solution passes on all sets,
+// admit() does not admit the task. Admission::precision_tells is false only if a solution of lower
 // precision passes on all sets.
 //
 // A degenerate solution replaces all outputs. Mutated tensors (which a program changes in place)

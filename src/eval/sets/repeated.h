@@ -7,8 +7,8 @@
 // the excerpt along each dimension in which `full` and `cut` differ. If a large tensor's shapes
 // differ in the outermost dimension, only a part of shape `held` is in memory (whole excerpts that
 // fill whole pages), and the tensor maps this part repeatedly. All other tensors are in memory as a
-// whole. In a repeatedly mapped output, several CTAs write to the same address, but the truth at
-// this address is the same for all of them.
+// whole. In a repeatedly mapped output, several CTAs write to the same address, but the correct
+// value at this address is the same for all these CTAs.
 //
 // Example: CG_TRY(Repeated r, Repeated::place(DType::f32, {4096, 32768}, {7, 32768}, true));
 #pragma once

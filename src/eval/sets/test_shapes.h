@@ -22,8 +22,8 @@ inline constexpr double kMostTestFlops = 1e8;
 inline constexpr int64_t kMostTestElements = int64_t{3} << 19;
 
 int64_t elements_of(const ShapeCase& shape);
-// True if the evaluator judges programs at the shape. Only timed shapes that are too large for the
-// simulator give false.
+// True if the evaluator judges programs at the shape. False only for timed shapes that are too
+// large for the simulator.
 bool is_test_shape(const ShapeCase& shape);
 // Returns all families for most shapes. For derived shapes and other shapes with much work, returns
 // `outliers` and a second family, which `salt` picks.

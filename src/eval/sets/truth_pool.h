@@ -3,15 +3,16 @@
 // program.
 //
 // Contract: draw() returns a random kept input set of this shape and family (input distribution) on
-// which the program has not run, or computes a new one. The pool drops a set after kMostUses draws.
+// which the program has not run, or computes a new set. The pool drops a set after kMostUses draws.
 // After refill_in_background(), a thread of the pool computes one set per (shape, family), because
 // a first program needs no more. From the first resume() after a program has drawn a set, the
 // thread keeps kStock sets per (shape, family). All kept sets together take at most kMostBytes.
-// After pause(), the thread finishes its present set and starts no other until resume(), so that it
-// does not slow a run down. Seeds come from the operating system's CSPRNG and are not stored.
+// After pause(), the thread finishes its present set and starts no other set until resume(), so
+// that the thread does not slow a run down. Seeds come from the operating system's CSPRNG and are
+// not stored.
 //
-// draw_public() returns the set from the published seed kPublicSeed. Feedback may show its values,
-// and draw() never returns it.
+// draw_public() returns the set from the published seed kPublicSeed. Feedback may show the values
+// of this set, and draw() never returns this set.
 //
 // Example: CG_TRY(auto set, pool.draw(ctx, shape, "heavy", program_id));
 #pragma once

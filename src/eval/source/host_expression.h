@@ -3,8 +3,8 @@
 //
 // Contract: host_expression() reads integer arithmetic, comparisons, ?:, min, max, casts, sizeof,
 // the sizes, pointers and dtypes of tensors, constants of the file, and functions that only return
-// such an expression. For any other expression, it returns an error with the line. The number of
-// steps and the nesting depth are limited.
+// such an expression. For any other expression, host_expression() returns an error that names the
+// line. The number of steps and the nesting depth are limited.
 //
 // Example: CG_TRY(HostValue v, host_expression(context, scope, tokens, {from, to}));
 #pragma once

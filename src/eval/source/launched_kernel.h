@@ -3,8 +3,9 @@
 // beside the kernel NAME.cu) need not describe the launch.
 //
 // Contract: read_launched_kernel() adds the kernel and its arguments, grid, block, shared memory
-// and conditions to the side file's plan, unless the side file sets them. It returns the device
-// code. Errors name a line of the source or of the side file.
+// and conditions to the side file's plan, unless the side file sets these values.
+// read_launched_kernel() returns the device code. Errors name a line of the source or of the side
+// file.
 //
 // Example: CG_TRY(text, read_launched_kernel(side, task, "silu.cu", text));
 #pragma once

@@ -3,8 +3,8 @@
 //
 // Contract: read_launcher() accepts straight-line code with one launch, `if` around assignments,
 // PyTorch's dtype dispatch macros, and checks. For a loop, a switch, a second launch, or a call of
-// a function whose body is not in the file, it returns an error with the line. A value that it
-// cannot read causes an error only if the launch needs the value.
+// a function whose body is not in the file, read_launcher() returns an error that names the line. A
+// value that read_launcher() cannot read causes an error only if the launch needs the value.
 //
 // Example: CG_TRY(HostLaunch launch, read_launcher(outline, {"launch", "silu.cu", arguments,
 // ...}));

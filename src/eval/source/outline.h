@@ -3,8 +3,8 @@
 //
 // Contract: outline_of() never fails, but omits declarations that it cannot read. It does not
 // evaluate preprocessor conditions, so it may find two definitions of a name, one in #if and one in
-// #else. It then sets `defined_twice`. An operator of several characters is one token, unless it
-// begins with '>', because '>' also closes template arguments.
+// #else. In this case, outline_of() sets `defined_twice`. An operator of several characters is one
+// token, unless it begins with '>', because '>' also closes template arguments.
 //
 // Example: const SourceOutline o = outline_of(text); o.function("launch")
 #pragma once

@@ -3,8 +3,8 @@
 // side file (NAME.toml).
 //
 // Contract: start_program() refuses a missing or templated kernel, a side file that contradicts the
-// kernel's parameters or the task, and includes or calls that the lint forbids. An error has the
-// line and the remedy. If the kernel is not extern "C", start_program() makes it so.
+// kernel's parameters or the task, and includes or calls that the lint forbids. An error names the
+// line and the remedy. If the kernel is not extern "C", start_program() adds extern "C".
 //
 // Example: CG_TRY(KernelProgram source, start_program("norm.cu", task));
 #pragma once

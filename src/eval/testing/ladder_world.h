@@ -150,8 +150,8 @@ DONE:
     return verdict ? *verdict : Verdict{};
   }
 
-  // Inserts an official shape before the other shapes. With many rows, the shape is timed, but too
-  // large for the correctness check.
+  // Inserts an official shape (the shape that a task file gives) before the other shapes. With many
+  // rows, the shape is timed, but too large for the correctness check.
   void add_official(int64_t rows) {
     ShapeCase official{.name = "official", .kind = ShapeKind::official};
     official.tensors = {{"x", {rows, 32}}, {"out", {rows, 32}}};
@@ -172,8 +172,8 @@ DONE:
   Runner runner_;
 };
 
-// The truth of a task that doubles its input. kTwice is the PTX of a program that computes this
-// truth.
+// The correct result of a task that doubles its input. kTwice is the PTX of a program that computes
+// this result.
 inline double twice(double x) {
   return 2 * x;
 }

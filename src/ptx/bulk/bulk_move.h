@@ -2,8 +2,8 @@
 // Moves the bytes of bulk copies (cp.async.bulk) into and out of shared memory.
 //
 // Contract: the caller has checked the copy and added it to `cta.bulk`. If the source of the copy
-// is shared memory, put_rows() reads it from `from_shared`, the shared memory of the CTA that
-// started the copy.
+// is shared memory, put_rows() reads the source from `from_shared`, the shared memory of the CTA
+// that started the copy.
 //
 // Example: put_rows(cta, copy, nullptr);
 #pragma once

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // BulkUnit: executes bulk copies (cp.async.bulk), from issue to completion.
 //
-// Contract: issue() checks and counts the accesses to shared and global memory. It usually moves no
-// bytes, but a load may arrive at once if Job::order is not `in_order`. The CTA that receives a
-// load keeps it in CtaState::bulk; a multicast becomes one load per CTA. A load arrives when a warp
-// waits at the load's mbarrier. A store reads its source when its thread executes
-// cp.async.bulk.wait_group.read. A store writes global memory when its thread waits for the store's
-// group, or when the CTA ends. If a CTA has too many copies in flight, the simulator completes the
-// oldest copy. A function that returns false has reported a `Finding` (a fault of the kernel).
+// Contract: issue() checks and counts the accesses to shared and global memory. issue() usually
+// moves no bytes, but a load may arrive at once if Job::order is not `in_order`. The CTA that
+// receives a load keeps the load in CtaState::bulk; a multicast becomes one load per CTA. A load
+// arrives when a warp waits at the load's mbarrier. A store reads its source when its thread
+// executes cp.async.bulk.wait_group.read. A store writes global memory when its thread waits for
+// the store's group, or when the CTA ends. If a CTA has too many copies in flight, the simulator
+// completes the oldest copy. A function that returns false has reported a `Finding` (a fault of the
+// kernel).
 //
 // Example: if (!copies.issue(w, in, mask)) return false;
 #pragma once

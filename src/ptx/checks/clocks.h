@@ -14,7 +14,7 @@
 // represents the copies that complete on the mbarrier. One agent per warpgroup represents the reads
 // of shared memory by the warpgroup's products (wgmma.mma_async). The label of a read is the number
 // of its group of products (wgmma.commit_group), from 1. All four warps of a warpgroup execute the
-// same products, so one agent serves all of them.
+// same products, so one agent serves all four warps.
 //
 // visible(w, u, label) is true if a proxy fence makes the accesses of warp u with the label `label`
 // visible to the async proxy before the next access of warp w. fenced(w, u) is the last label of
@@ -87,7 +87,7 @@ class ClockTable {
   int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: number of warps and agents in use
   int of_cta_ = 1, groups_ = 0;            // warps and warpgroups of one CTA
   uint32_t last_ = 1;
-  std::array<bool, kFenceKinds> fences_ = {};  // by FenceKind: whether a warp executed one
+  std::array<bool, kFenceKinds> fences_ = {};  // by kind: whether a warp executed such a fence
   std::vector<uint32_t> own_;
   std::vector<Known> known_;  // by warp
   std::unordered_map<uint64_t, Known> barriers_, places_;

@@ -6,14 +6,14 @@
 // stores the epochs of its last write and read. Accesses of earlier launches never conflict. The
 // race check may miss a race, but it never reports a race in a correct program.
 //
-// A warp hands accesses over to other CTAs (orders the accesses before theirs) if it signals after
-// a fence of GPU scope. A signal is an atomic, a volatile or ordered store, or an ordinary store by
-// one lane. A releasing access is both fence and signal. A signal covers the accesses of other
-// warps only if, according to the clocks, they happened before the fence, and the fence happened
-// before the signal. The check treats an access as ordered if the CTA of the later access acquires
-// after the signal, even if signal and acquire use different addresses. Volatile loads, acquiring
-// loads and atomics that return a value are acquires. A signal without a fence orders only the
-// warps of its own CTA.
+// A warp hands accesses over to other CTAs (orders the accesses before theirs) if the warp signals
+// after a fence of GPU scope. A signal is an atomic, a volatile or ordered store, or an ordinary
+// store by one lane. A releasing access is both fence and signal. A signal covers the accesses of
+// other warps only if, according to the clocks, these accesses happened before the fence, and the
+// fence happened before the signal. The check treats an access as ordered if the CTA of the later
+// access acquires after the signal, even if signal and acquire use different addresses. Volatile
+// loads, acquiring loads and atomics that return a value are acquires. A signal without a fence
+// orders only the warps of its own CTA.
 //
 // Example: if (uint32_t bad = races.touch(access, shadow, base)) blame(races.other());
 #pragma once
@@ -136,9 +136,11 @@ class GlobalRaces {
   uint32_t segment_ = 0, next_ = 0, left_ = 0;
   bool plain_ = false;  // whether an ordinary access followed the last release
   std::vector<std::array<Cached, 16>> cache_;  // by warp
-  // One entry per warp in each vector: a buffer for signal(); the last label that signals have
-  // released to other warps of the CTA; the last label that some warp has acquired; the last
-  // acquired label that a fence followed.
+  // Each of the next four vectors has one entry per warp:
+  // - labels_: a buffer for signal()
+  // - released_: the last label that signals have released to other warps of the CTA
+  // - acquired_labels_: the last label that some warp has acquired
+  // - fenced_labels_: the last acquired label that a fence followed
   std::vector<uint32_t> labels_, released_, acquired_labels_, fenced_labels_;
   uint64_t changes_ = 0;             // calls of begin(), join() and fence() so far
   std::vector<uint64_t> signalled_;  // by warp: changes_ at its last signal

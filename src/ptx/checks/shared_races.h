@@ -39,8 +39,8 @@ class SharedRaces {
   // Does what touch() does, for a wgmma.mma_async that reads a chunk of 16 bytes per lane.
   uint32_t multiply(const Product& p, uint32_t lanes, const uint64_t* at);
   // Does what multiply() and hidden() do, but for all chunks of a tile. Returns true if no chunk
-  // has a conflict and all chunks are visible. If it returns false, call multiply() and hidden() to
-  // get the lanes.
+  // has a conflict and all chunks are visible. If multiply_tile() returns false, call multiply()
+  // and hidden() to get the lanes.
   bool multiply_tile(const Product& p, const SharedTile& tile, const uint32_t* chunks);
 
   struct Party {
@@ -132,7 +132,7 @@ class SharedRaces {
   std::vector<uint8_t> has_reads_;
   // If partial: labels of reads by wgmma, for each 16-byte chunk and warpgroup. May be empty.
   std::vector<uint32_t> product_reads_;
-  uint64_t version_ = 1;  // of cells_, if partial
+  uint64_t version_ = 1;  // if partial: version of cells_
   TileCells tiles_;
   // If partial: for each granule, the last read by a warp of another CTA. May be empty.
   std::vector<uint64_t> peer_reads_;

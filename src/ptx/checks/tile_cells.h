@@ -3,8 +3,8 @@
 // to one granule of shared memory (shared_races.h).
 //
 // Contract: the four warps of a warpgroup read the same operand B, one after another. The first
-// warp collects the cells of the operand's chunks, and the others only check the collected cells.
-// An entry is valid while its version equals the version of shared memory's cells.
+// warp collects the cells of the operand's chunks, and the other three warps only check the
+// collected cells. An entry is valid while its version equals the version of shared memory's cells.
 //
 // Example: TileCells::Entry& e = tiles.find(tile); if (!e.valid(tile, version)) collect(e);
 #pragma once

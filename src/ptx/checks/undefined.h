@@ -2,8 +2,8 @@
 // Undefined: tracks undefined values from the load of an unwritten word to their use.
 //
 // Contract: a kernel may load an undefined value, for example if it loads the tail of a tile and
-// discards it. It has a fault if an address, a branch or an output depends on such a value. Each
-// word of memory has a state of one byte: 0 never written, 1 written, 2 a copy of an undefined
+// discards it. A kernel has a fault if an address, a branch or an output depends on such a value.
+// Each word of memory has a state of one byte: 0 never written, 1 written, 2 a copy of an undefined
 // value. following() becomes true when a CTA reads an undefined value for the first time. From then
 // on, every register has a mask of the lanes that depend on an undefined value.
 //
@@ -30,7 +30,7 @@ class Undefined {
   void begin();
   bool following() const { return registers_.following(); }
   // Call follow() before an instruction, to mark the instruction's results as defined or undefined.
-  // follow() returns the instruction's fault, if it finds one.
+  // If the instruction has a fault, follow() returns the fault.
   std::optional<Trouble> follow(const Step& s);
   // Call clear() before a load, to mark the load's registers as defined.
   void clear(const Step& s);

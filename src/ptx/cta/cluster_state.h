@@ -21,8 +21,8 @@ namespace cutegen::ptx {
 struct CtaState;
 
 // In a shared memory address, the bits below kRankShift are the offset. The bits from kRankShift on
-// are 0 for the executing CTA's own memory; for another CTA's memory, they are 1 plus its cluster
-// rank.
+// are 0 for the executing CTA's own memory; for another CTA's memory, these bits are 1 plus the
+// cluster rank of this CTA.
 inline constexpr int kRankShift = 24;
 static_assert(kSharedOfCta == uint64_t{1} << kRankShift);
 // The address by which the race checks (`Clocks`) refer to the barrier of the cluster.

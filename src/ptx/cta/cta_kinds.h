@@ -3,10 +3,10 @@
 //
 // Contract: two CTAs have the same kind if each decision (a branch, comparison, ...; see
 // ptx/cta/cta_slice.h) has the same outcomes in both CTAs. find() evaluates the decisions of all
-// CTAs and threads. If all threads would take too many steps, it evaluates only the first and the
-// last thread along each axis of a CTA, which is enough for comparisons of indices. If this takes
-// too many steps, too, find() gives up. Two CTAs of the same kind may still differ in control flow
-// that depends on values from memory or from other threads.
+// CTAs and threads. If all threads would take too many steps, find() evaluates only the first and
+// the last thread along each axis of a CTA, which is enough for comparisons of indices. If even
+// these threads would take too many steps, find() gives up. Two CTAs of the same kind may still
+// differ in control flow that depends on values from memory or from other threads.
 //
 // Example: CtaKinds kinds = CtaKinds::find(job);
 //          for (int64_t cta : kinds.members_of_kinds_without(ran, seed)) { /* run it, too */ }

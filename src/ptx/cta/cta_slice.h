@@ -5,13 +5,14 @@
 // instructions make, or the addresses of the program's global stores. SliceValues evaluates a
 // slice.
 //
-// Contract: the slice contains an instruction if the slice computes all its operands and no other
-// instruction writes its result register. Only a register that a loop advances (`Counter`) may have
-// two writers. A decision depends on the CTA's index. It is the value of a predicate, the order of
-// a comparison's operands, or whether a value is zero. Such a value is the result of a shift, or an
-// operand (such as a factor) of arithmetic on data. The slice omits instructions that no decision
-// (or no address) needs. SliceValues evaluates 32 CTAs at a time: each lane of its registers
-// belongs to one CTA, and all CTAs have the same thread index.
+// Contract: the slice contains an instruction if the slice computes all of the instruction's
+// operands, and if no other instruction writes the same result register. Only a register that a
+// loop advances (`Counter`) may have two writers. A decision depends on the CTA's index. A decision
+// is the value of a predicate, the order of a comparison's operands, or whether a value is zero. A
+// value that may be zero is the result of a shift, or an operand (such as a factor) of arithmetic
+// on data. The slice omits instructions that no decision (or no address) needs. SliceValues
+// evaluates 32 CTAs at a time: each lane of its registers belongs to one CTA, and all CTAs have the
+// same thread index.
 //
 // Example: CtaSlice slice(program); SliceValues values(job);
 //          values.run(slice.once); values.set_ctas(ctas); values.run(slice.by_cta);

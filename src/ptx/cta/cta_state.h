@@ -51,7 +51,7 @@ struct CtaState {
   // Ends the CTA with a fault of the kernel (`Finding`). The finding names lane `lane` of the warp
   // `w` and the warp's current instruction.
   void report(const Warp& w, int lane, Finding found);
-  // Adds the instruction, CTA and thread to a finding, and returns it without reporting it.
+  // Adds the instruction, CTA and thread to a finding, and returns the finding. Does not report it.
   Finding located(const Warp& w, int lane, Finding found) const;
   // Returns text such as "line 12 (bar.sync 1, 64)".
   std::string place(int32_t pc) const;
@@ -59,7 +59,7 @@ struct CtaState {
   std::array<int64_t, 3> place_of(int rank_in_cluster) const;
   Finding::Party party(int32_t pc, int thread, const std::array<int64_t, 3>& of) const;
 
-  uint64_t executed() const;                 // warp instructions so far
+  uint64_t executed() const;                 // number of warp instructions so far
   uint32_t threads_of(const Warp& w) const;  // mask of the lanes with which the warp starts
   // Returns the launch's `Chain` (the model of one warp's time) if the Chain models warp `w`,
   // otherwise nullptr.

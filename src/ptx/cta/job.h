@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Job: the data that the host threads of one launch share.
 //
-// Contract: launch() fills the Job before the first CTA begins. While CTAs run, they change only
-// the Job's atomics and `hazards`. If the launch runs on one host thread, the CTAs also change
-// `chain` and `pulls`.
+// Contract: launch() fills the Job before the first CTA begins. Running CTAs change only the Job's
+// atomics and `hazards`. If the launch runs on one host thread, the CTAs also change `chain` and
+// `pulls`.
 //
 // Example: Job job{program, memory, config}; Cta cta(job);
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executes setmaxnreg, by which warps release registers to a pool of their CTA and request
-// registers from it.
+// registers from this pool.
 //
 // Contract: see "setmaxnreg" in the PTX ISA. If a warp requests more registers than the pool has,
-// it waits until other warps release registers. When a CTA begins, each thread has .maxnreg
+// the warp waits until other warps release registers. When a CTA begins, each thread has .maxnreg
 // registers or, without .maxnreg, an equal share of the register file.
 //
 // Example: set_registers(cta, w, in); if (w.state == Warp::State::waiting) ...

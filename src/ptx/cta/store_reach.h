@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// StoreReach: the parts of each buffer that the stores of a large grid reach, without running the
-// CTAs.
+// StoreReach: finds the parts of each buffer that the stores of a large grid reach, without running
+// the CTAs.
 //
 // Contract: find() divides each written buffer into kBins equal parts, and computes the addresses
-// of all global stores for pairs of CTA and thread. For a small grid, it takes all pairs, otherwise
-// a random sample. If all CTAs store equally much, the sample misses a part with a probability
-// below 1e-9. If parts seem unreached, find() looks at the CTAs of each kind (cta_kinds.h)
-// separately, because a few CTAs may write a part alone.
+// of all global stores for pairs of CTA and thread. For a small grid, find() takes all pairs,
+// otherwise a random sample. If all CTAs store equally much, the sample misses a part with a
+// probability below 1e-9. If parts seem unreached, find() looks at the CTAs of each kind
+// (cta_kinds.h) separately, because a few CTAs may write a part alone.
 //
 // If all parts seem reached, find() then omits the stores that a thread cannot execute
-// (StorePaths). For this, it evaluates the predicates of branches, exits and stores that depend
+// (StorePaths). For this, find() evaluates the predicates of branches, exits and stores that depend
 // only on indices and parameters, in every thread of every CTA. All other predicates may be true or
 // false, so find() may report too many parts as reached.
 //

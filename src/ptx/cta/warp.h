@@ -3,7 +3,7 @@
 //
 // Contract: when lanes diverge, they form several splits. A `Split` is a pc and the mask of the
 // lanes at this pc. The split with the lowest pc runs first, and splits at the same pc merge.
-// `current` is the split that runs; `others` wait.
+// `current` is the split that runs, and the splits in `others` wait.
 //
 // Example: w.split_off(mask); w.current.pc = target; w.reschedule();
 #pragma once

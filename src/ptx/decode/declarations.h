@@ -2,10 +2,10 @@
 // Reads the declarations of a PTX module: entries and constants. read_declarations() decodes no
 // instructions, so it also accepts modules that the simulator cannot run.
 //
-// Contract: read_declarations() is safe on hostile text, like Module::parse. It does not set the
-// static shared memory size and the register count of an `Entry`. Constants are initialised
-// `.global` and `.const` variables with plain (extern "C") names, of at most 1 MiB each.
-// read_declarations() reads 32-bit integers as signed.
+// Contract: read_declarations() is safe on hostile text, like Module::parse. read_declarations()
+// does not set the static shared memory size and the register count of an `Entry`. Constants are
+// initialised `.global` and `.const` variables with plain (extern "C") names, of at most 1 MiB
+// each. read_declarations() reads 32-bit integers as signed.
 //
 // Example: CG_TRY(Declarations d, read_declarations(ptx)); d.integers.at("cg_smem");
 #pragma once

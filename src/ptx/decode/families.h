@@ -50,8 +50,8 @@ Result<void> decode_form(Operands& ops, const Statement& s, const std::string& n
 // predicate `with`. Writes the result's complement to `e`, unless the offset of `e` is -1.
 Result<void> emit_compare(Operands& ops, const std::string& name, int combine, const Operand* with,
                           Slot a, Slot b, Slot d, Slot e);
-// Appends to `into` the register file places of the `n` registers of a matrix fragment, with `size`
-// bytes per register.
+// Appends to `into` where the `n` registers of a matrix fragment lie in the register file. Each
+// register has `size` bytes.
 Result<void> decode_fragment(Operands& ops, const Operand& o, size_t n, int size,
                              bool is_destination, std::vector<int32_t>& into);
 // Maps "s32" to "b32" and so on, because instructions that only move bits have one form for all

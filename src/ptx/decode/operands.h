@@ -17,8 +17,8 @@
 
 namespace cutegen::ptx {
 
-// The state of the function that the decoder decodes: the entry, or a function that it inlines at a
-// call.
+// The state of the function that the decoder decodes: the entry, or a function that the decoder
+// inlines at a call.
 struct Frame {
   const Function* f = nullptr;
   int depth = 0;  // 0: the entry

@@ -2,9 +2,9 @@
 // CopyArrivals: performs the mbarrier arrivals of completed copies. The copies are bulk copies and
 // cp.async copies before a cp.async.mbarrier.arrive.
 //
-// Contract: in deliver(), `lanes` wait at the mbarriers `at`. deliver() completes copies that these
-// mbarriers count, until the mbarriers' phases complete. A function that returns false has reported
-// a `Finding` (a fault of the kernel).
+// Contract: in deliver(), each lane in `lanes` waits at an mbarrier, whose address is in `at`.
+// deliver() completes copies that these mbarriers count, until the mbarriers' phases complete. A
+// function that returns false has reported a `Finding` (a fault of the kernel).
 //
 // Example: if (!arrivals.deliver(w, waiting, at)) return false;
 #pragma once

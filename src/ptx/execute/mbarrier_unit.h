@@ -5,7 +5,7 @@
 // can run, or if Job::order is not `in_order`, a try_wait may instead return false, as the ISA
 // allows. If all lanes of a warp wait at an mbarrier, the warp's state is Warp::State::waiting and
 // its `barrier` is kAtMbarrier until the phase completes. WarpScheduler::time_out_waits() ends all
-// waits, and each of their try_wait instructions returns false. A function that returns false has
+// waits, and the try_wait instruction of each wait returns false. A function that returns false has
 // reported a `Finding` (a fault of the kernel).
 //
 // Example: if (mbarriers.execute(w, in, mask) == MbarrierUnit::Next::failed) return false;

@@ -2,10 +2,10 @@
 // Runs the CTAs of a grid on the host's threads.
 //
 // Contract: a host thread runs one CTA after another. If all CTAs of a host thread poll memory,
-// they may wait for a CTA that has not begun. Therefore, a host thread whose CTAs all poll memory
-// begins another CTA, if the GPU could hold all of the CTAs at once. A cooperative launch begins
-// all CTAs at once. If several CTAs have faults, the report has the `Finding` of the CTA with the
-// lowest index.
+// these CTAs may wait for a CTA that has not begun. Therefore, a host thread whose CTAs all poll
+// memory begins another CTA, if the GPU could hold all of the CTAs at once. A cooperative launch
+// begins all CTAs at once. If several CTAs have faults, the report has the `Finding` of the CTA
+// with the lowest index.
 //
 // RunOptions::order decides which CTAs begin first. The order changes only among CTAs that the GPU
 // could hold at once: a GPU begins CTAs in the order of their indices, so a CTA may wait for a CTA

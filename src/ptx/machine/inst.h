@@ -96,7 +96,7 @@ struct Inst;
 using AluFn = void (*)(std::byte* registers, const Inst& in, uint32_t mask);
 
 struct Inst {
-  // `full` executes all 32 lanes; if it is null, `masked` does.
+  // `full` executes all 32 lanes. If `full` is null, `masked` executes all 32 lanes.
   AluFn full = nullptr, masked = nullptr;
   int32_t d = -1, a = -1, b = -1, c = -1, e = -1;
   int32_t guard = -1;
@@ -117,11 +117,12 @@ struct Inst {
   bool constant_address = false;  // all lanes use one address, which the decoder computes
   bool guard_negated = false;
   bool ordered = false;   // whether the access is volatile, relaxed, acquire or release
-  bool releases = false;  // it is a release at a wider scope than .cta
+  bool releases = false;  // whether the access is a release at a wider scope than .cta
   // Whether the instruction is an atomic with which CTAs may take tiles from a counter
   // (ptx/decode/patterns.h).
   bool pulls = false;
-  // The instruction uses a register of a wgmma, or one that the kernel may read before writing it.
+  // Whether the instruction uses a register of a wgmma, or a register that the kernel may read
+  // before it writes the register.
   bool watched = false;
   bool aligned = false;  // all lanes of the warp must arrive at the barrier together
 };

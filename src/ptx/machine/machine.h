@@ -202,10 +202,10 @@ struct BufferTraffic {
   uint64_t bytes = 0;  // its size
   uint64_t load_sectors = 0, store_sectors = 0, store_bytes = 0;
   uint64_t reread_sectors = 0;  // estimated sectors that a CTA loads again after an L1 miss
-  // Only in a sampled launch. reach_known: the simulator knows which parts of the buffer the stores
-  // of the whole grid reach (ptx/cta/store_reach.h). unreached: the share of the buffer that no
-  // store reaches. unreached_from: where the first unreached part begins, as a share of the buffer
-  // (1: unknown).
+  // Only in a sampled launch: `reach_known` says whether the simulator knows which parts of the
+  // buffer the stores of the whole grid reach (ptx/cta/store_reach.h). `unreached` is the share of
+  // the buffer that no store reaches. The first unreached part begins at `unreached_from`, as a
+  // share of the buffer (1: unknown).
   bool reach_known = false;
   double unreached = 0, unreached_from = 0;
   // Only of a read-write input after a sampled launch: the bytes that the CTAs of this and earlier

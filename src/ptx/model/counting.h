@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counting: counts how often each PTX instruction runs on one host thread, and the memory traffic
-// that it causes. Totals: the sums of these counts over all host threads.
+// that the instruction causes. Totals: the sums of these counts over all host threads.
 //
 // Contract: each count belongs to one pc. After the launch, report_counts() sums the counts by
 // kernel, pipe and source line. Counts of L1 hits and of sectors that a CTA loads again are

@@ -40,7 +40,8 @@ struct ModelledTime {
   std::map<std::string, double> terms_ns;
   Occupancy occupancy;
   double dram_read_bytes = 0, dram_write_bytes = 0;
-  // Bytes that the loads of the whole GPU have in flight, and how many of them would saturate DRAM.
+  // Bytes that the loads of the whole GPU have in flight, and the bytes in flight that would
+  // saturate DRAM.
   double bytes_in_flight = 0, bytes_to_saturate = 0;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Estimates which execution pipe a PTX instruction uses, and how many machine instructions it
-// becomes.
+// Estimates which execution pipe a PTX instruction uses, and how many machine instructions the PTX
+// instruction becomes.
 //
-// Contract: usage_of() reads only the text of the instruction. Therefore, it also classifies
-// opcodes that the simulator does not support. `issue` and `special` are estimates of the machine
-// instructions that the assembler emits (about twenty for an integer division). All other fields of
-// `Usage` are exact.
+// Contract: usage_of() reads only the text of the instruction. Therefore, usage_of() also
+// classifies opcodes that the simulator does not support. `issue` and `special` are estimates of
+// the machine instructions that the assembler emits (about twenty for an integer division). All
+// other fields of `Usage` are exact.
 //
 // Example: Usage u = usage_of("fma.rn.f32 %f3, %f1, %f2, %f3");  // u.pipe == Pipe::fma
 #pragma once
@@ -15,11 +15,14 @@
 
 namespace cutegen::ptx {
 
-// `fma` executes float32 additions, multiplications and fused multiply-adds; `half` executes 16-bit
-// float arithmetic; `alu` executes integer arithmetic, logic, comparisons and selects; `xu`
-// executes special functions; `convert` executes conversions to and from floats; `lsu` executes
-// loads, stores and shuffles. Instructions of `other` (moves, parameters, barriers, fences) only
-// take an issue slot.
+// The execution pipes:
+// - `fma` executes float32 additions, multiplications and fused multiply-adds.
+// - `half` executes 16-bit float arithmetic.
+// - `alu` executes integer arithmetic, logic, comparisons and selects.
+// - `xu` executes special functions.
+// - `convert` executes conversions to and from floats.
+// - `lsu` executes loads, stores and shuffles.
+// - Instructions of `other` (moves, parameters, barriers, fences) only take an issue slot.
 enum class Pipe : uint8_t { fma, half, alu, xu, convert, fp64, tensor, lsu, branch, other, count_ };
 const char* to_string(Pipe pipe);
 

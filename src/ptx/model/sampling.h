@@ -50,7 +50,7 @@ class Sampler {
   double error() const;
   std::map<std::string, double> errors() const;
   // Returns the error of stored bytes, or 1 if a CTA that represents only itself stores more than
-  // the others, because a few CTAs may then store most bytes.
+  // the other CTAs, because a few CTAs may then store most bytes.
   double stored_error() const;
 
  private:

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// StorePaths: which stores a thread may execute, if the outcomes of some conditions are known.
+// StorePaths: finds the stores that a thread may execute, if the outcomes of some conditions are
+// known.
 //
 // Contract: a condition is the predicate of a branch, an exit or a store. Each predicate has the
 // same value whenever the thread evaluates it. reached() follows all paths through the program that
-// agree with the given values. For any other condition, it follows both outcomes, so it may report
-// too many stores as reached, but never too few.
+// agree with the given values. For any other condition, reached() follows both outcomes, so it may
+// report too many stores as reached, but never too few.
 //
 // Example: StorePaths paths(program, stores, predicates);
 //          if (paths.reached(outcomes)[2]) { /* the thread may execute stores[2] */ }

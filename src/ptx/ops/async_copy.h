@@ -4,7 +4,7 @@
 // Contract: when lanes commit, all their copies since the last commit form a group. take() returns
 // the copies that a wait completes, in the order of issue; the caller then writes their bytes to
 // shared memory. Each lane counts its own groups of copies, because a warp may diverge. If a warp
-// has kMostCopies copies in flight, the caller completes the oldest one.
+// has kMostCopies copies in flight, the caller completes the oldest copy.
 //
 // Example: copies.commit(mask); for (auto& c : copies.take(mask, 0)) deliver(c);
 #pragma once
@@ -74,7 +74,8 @@ class CopiesInFlight {
   AsyncCopies& of(int warp) { return of_[size_t(warp)]; }
   bool any() const { return lanes_ > 0; }
   void issue(int warp, const AsyncCopy& copy);
-  // Call arrives() after take() has returned `copy`, before you write its words to shared memory.
+  // Call arrives() after take() has returned `copy`, before you write the copy's words to shared
+  // memory.
   void arrives(const AsyncCopy& copy);
   void clear();
   bool touches(uint64_t from, uint64_t to) const;

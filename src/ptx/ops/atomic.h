@@ -36,7 +36,7 @@ enum class AtomicType : uint8_t {
 std::optional<AtomicOp> atomic_op(std::string_view name);
 std::optional<AtomicType> atomic_type(std::string_view name);
 bool atomic_known(AtomicOp op, AtomicType type);
-// For vectors of 2, 4 or 8 elements.
+// Does what atomic_known() does, but for vectors of 2, 4 or 8 elements.
 bool atomic_vector_known(AtomicOp op, AtomicType type, int elements);
 uint64_t atomic_apply(AtomicOp op, AtomicType type, std::byte* place, uint64_t b, uint64_t c);
 

@@ -3,7 +3,7 @@
 //
 // Contract: a load writes shared memory, and an mbarrier counts its bytes. The simulator treats
 // st.async and red.async as loads from registers. The CTA that receives a load keeps the load in
-// its BulkCopies, even if another CTA of the cluster (`rank`) started it. A store first reads
+// its BulkCopies, even if another CTA of the cluster (`rank`) started the load. A store first reads
 // shared memory, then writes global memory. A store belongs to the next group that its thread
 // commits. A tensor copy moves the rows of a box (ptx/ops/tensor_map.h). A copy without a tensor
 // map is a single row of bytes.

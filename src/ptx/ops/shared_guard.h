@@ -36,7 +36,7 @@ class SharedGuard {
 
   size_t bytes_;
   std::array<std::vector<uint16_t>, 3> words_;  // by mark; empty before the first mark
-  std::vector<uint32_t> blocks_;                // marks in each block
+  std::vector<uint32_t> blocks_;                // number of marks in each block
   int64_t marks_ = 0;
 };
 

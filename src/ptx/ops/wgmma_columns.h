@@ -3,8 +3,8 @@
 // All four warps of a warpgroup use the same columns of B.
 //
 // Contract: Key::version identifies the state of a CTA's shared memory. current() finds the columns
-// of this version. If there are none, find() compares the unconverted bytes with those of the last
-// version. Each host thread has one cache for all its CTAs.
+// of this version. If current() finds no columns, find() compares the unconverted bytes with the
+// bytes of the last version. Each host thread has one cache for all its CTAs.
 //
 // Example: product.columns = cache.current(key);
 //          if (!product.columns) product.columns = cache.find(key, b, product.has_columns);

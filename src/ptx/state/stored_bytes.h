@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// StoredBytes: the bytes of a buffer that a run has stored, each counted once.
+// StoredBytes: counts the bytes of a buffer that a run has stored, each byte once.
 //
 // Contract: watch() starts the count. Several threads may call add() at once. Without watch(),
-// add() does nothing. Copies share one count.
+// add() does nothing. Copies of a StoredBytes share one count.
 //
 // Example: stored.watch(buffer_size); stored.add(offset, 4); stored.count();
 #pragma once

@@ -4,9 +4,9 @@
 //
 // Contract: the last parameter of each kernel, `fault`, selects a deliberate fault; with 0, the
 // kernel is correct. outcome() runs the kernel with each `Order` of CTAs and warps, and returns the
-// first failure. A failure is the kind of a `Finding`, the reason of another status, or "wrong
-// values" if the result differs from the reference values. outcome() returns an empty string if
-// every run is correct.
+// first failure. A failure is the kind of a `Finding` (a fault that the simulator found), the
+// reason of another status, or "wrong values" if the result differs from the reference values.
+// outcome() returns an empty string if every run is correct.
 //
 // Example: EXPECT_EQ(outcome(gemm("gemm_k_major", {96, 72, 200}), 0), "");
 #pragma once

@@ -78,8 +78,9 @@ struct ParsedModule {
   std::string_view version, target;
   std::vector<Function> functions;
   std::vector<Variable> variables;
-  std::unordered_map<std::string_view, size_t> by_name;           // of variables
-  std::unordered_map<std::string_view, size_t> device_functions;  // .func that have a body
+  std::unordered_map<std::string_view, size_t> by_name;  // of variables
+  // Functions (.func) that have a body.
+  std::unordered_map<std::string_view, size_t> device_functions;
 };
 
 // Returns the size of a fundamental type in bytes ("u32" -> 4), or 0 for `pred` and for an unknown

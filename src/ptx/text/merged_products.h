@@ -4,13 +4,14 @@
 // Contract: ptxas merges `mul` and a later `add` or `sub` into one fused instruction if no rounding
 // mode forbids it (mul.rn, add.rn), and then does not round the product. merged_products() returns
 // the changed statements of a function by index: a fused statement instead of the addition, and
-// nothing instead of the multiplication. It expects a merge if the product has no other use, if
-// both statements have the same type (f32 or f64), the same flags and no guard, and if no branch,
-// no label and no change of the factors lies between the statements. We read this rule off the
-// machine code of one kernel, which an H200 then confirmed. ptxas may merge more.
+// nothing instead of the multiplication. merged_products() expects a merge if the product has no
+// other use, and if both statements have the same type (f32 or f64), the same flags and no guard.
+// In addition, no branch, no label and no change of the factors may lie between the statements. We
+// derived this rule from the machine code of one kernel, and an H200 then confirmed the rule. ptxas
+// may merge more.
 //
-// The opcode of a fused statement is "fma.rn", or one that PTX does not have: "fma-c" for a * b -
-// c, and "c-fma" for c - a * b, with the operands a, b and c.
+// The opcode of a fused statement is "fma.rn", or an opcode that PTX does not have: "fma-c" for a *
+// b - c, and "c-fma" for c - a * b, with the operands a, b and c.
 //
 // Example: mul.f32 %f3, %f1, %f2; sub.f32 %f5, %f3, %f4;  ->  fma-c.rn.f32 %f5, %f1, %f2, %f4
 #pragma once

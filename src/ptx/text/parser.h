@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parser of PTX modules.
+// Parses PTX modules.
 //
 // Contract: for malformed text, parse_module() returns a user error that names the PTX line. For an
-// unknown directive, it returns an `unsupported` error. The parser limits the nesting of blocks and
-// the number of registers, scopes and bytes that a function declares. The text must outlive the
-// ParsedModule.
+// unknown directive, parse_module() returns an `unsupported` error. The parser limits the nesting
+// of blocks and the number of registers, scopes and bytes that a function declares. The text must
+// outlive the ParsedModule.
 //
 // Example: CG_TRY(ParsedModule m, parse_module(text));
 #pragma once

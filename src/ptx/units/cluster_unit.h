@@ -17,8 +17,9 @@ class ClusterUnit {
   ClusterUnit(CtaState& cta, WarpScheduler& scheduler) : cta_(cta), scheduler_(scheduler) {}
   Meet barrier(Warp& w, const Inst& in, uint32_t mask);
   bool map(Warp& w, const Inst& in, uint32_t mask);
-  // Call left() when this CTA ends. It reports accesses of other CTAs to this CTA's shared memory
-  // that no synchronisation orders before this end: on a GPU, they might come too late.
+  // Call left() when this CTA ends. left() reports accesses of other CTAs to this CTA's shared
+  // memory that no synchronisation orders before the end of this CTA. On a GPU, these accesses
+  // might come too late.
   bool left();
 
  private:

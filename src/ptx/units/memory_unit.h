@@ -2,9 +2,9 @@
 // MemoryUnit: executes loads, stores and atomics of a warp in all state spaces.
 //
 // Contract: before an access, MemoryUnit checks alignment, bounds and write permission, then races
-// and undefined values. It also counts the access, and records whether the access may poll a word
-// that another thread writes. A function that returns false has reported a `Finding` (a fault of
-// the kernel).
+// and undefined values. MemoryUnit also counts the access, and records whether the access may poll
+// a word that another thread writes. A function that returns false has reported a `Finding` (a
+// fault of the kernel).
 //
 // Example: if (!memory.access(w, in, mask)) return false;
 #pragma once

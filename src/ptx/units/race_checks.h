@@ -16,7 +16,7 @@ namespace cutegen::ptx {
 class RaceChecks {
  public:
   explicit RaceChecks(CtaState& cta) : cta_(cta) {}
-  // `lanes`: the distinct_lanes() of the access; `owner`: the CTA whose memory it accesses.
+  // `lanes`: the distinct_lanes() of the access; `owner`: the CTA whose memory the access uses.
   bool shared(const WarpAccess& a, uint32_t lanes, CtaState& owner);
   bool global(const WarpAccess& a, const Buffer& b, BufferShadow& shadow);
   // Call lanes() after a store that is not contiguous, to check that no two lanes have written

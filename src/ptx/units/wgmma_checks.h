@@ -21,7 +21,7 @@ class WgmmaChecks {
   // Call follow() before an instruction with Inst::watched that is not a wgmma.mma_async.
   bool follow(const Warp& w, const Inst& in, uint32_t mask);
   // Call product() before a wgmma.mma_async, to check that its registers are fenced and that no
-  // unfinished wgmma uses them, and to mark them as in use.
+  // unfinished wgmma uses these registers, and to mark the registers as in use.
   bool product(const Warp& w, const Inst& in, const WgmmaOp& op);
   // Checks that a write to the shared memory of `owner` does not change bytes that an unfinished
   // wgmma.mma_async reads.

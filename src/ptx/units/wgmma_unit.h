@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // WgmmaUnit: executes wgmma.mma_async, fence, commit_group, wait_group, and setmaxnreg.
 //
-// Contract: each warp computes its own 16 rows when it issues a wgmma.mma_async, so its registers
-// have the result at once. WgmmaChecks reports a program that uses the result before wait_group. At
-// wait_group, a warp waits for the other three warps. After wait_group, any thread may reuse the
-// shared memory that all four warps have read.
+// Contract: each warp computes its own 16 rows when the warp issues a wgmma.mma_async, so the
+// warp's registers have the result at once. WgmmaChecks reports a program that uses the result
+// before wait_group. At wait_group, a warp waits for the other three warps. After wait_group, any
+// thread may reuse the shared memory that all four warps have read.
 //
 // Example: if (wgmma.execute(w, in, mask) == Meet::here) ++w.current.pc;
 #pragma once
@@ -19,8 +19,8 @@ class WgmmaUnit {
   WgmmaUnit(CtaState& cta, WarpScheduler& scheduler, CtaChecks& checks)
       : cta_(cta), scheduler_(scheduler), checks_(checks) {}
   Meet execute(Warp& w, const Inst& in, uint32_t mask);
-  // Call ended() when the warp has ended. Returns false after it has reported a `Finding`: other
-  // warps of the warpgroup execute wgmma without the ended warp.
+  // Call ended() when the warp has ended. Returns false after it has reported a `Finding` (a fault
+  // of the kernel): other warps of the warpgroup execute wgmma without the ended warp.
   bool ended(const Warp& w);
 
  private:

@@ -29,10 +29,10 @@ class Editor {
 
   const Graph& graph() const { return graph_; }
   const Task& task() const { return task_; }
-  const Value* find(const std::string& name) const;  // also finds values of add()
+  const Value* find(const std::string& name) const;  // also finds the values of added nodes
   const Shape& shape(const std::string& name) const;
   // Returns the node that computes a value or, if the value is a copy, the node that computes the
-  // original. Returns null for a tensor of the task.
+  // original. Returns null if no node computes the value: for an input or a weight of the task.
   const Node* source(const std::string& name) const;
   // Returns the name of the original if the value is a copy, or a copy of a copy, and so on, and
   // `name` for other values.
@@ -43,7 +43,8 @@ class Editor {
   // Returns whether the axis has size 1 at every shape of the task.
   bool is_one(const std::string& name, size_t axis) const;
 
-  // Adds a float32 node to the nodes that replace() will insert, and returns the name of its value.
+  // Adds a node with a float32 result to the nodes that replace() will insert, and returns the name
+  // of the result.
   std::string add(const std::string& word, const std::string& op, std::vector<Json> args,
                   Shape shape);
   // Does what add() does; `sizes` lists the arguments that are sizes of the task's tensors.
@@ -51,12 +52,12 @@ class Editor {
                         Shape shape, std::vector<SizeArgument> sizes);
   // Inserts the added nodes before the node `node_id` and turns this node into a view of `value`.
   void replace(const std::string& node_id, const std::string& value);
-  void discard() { added_.clear(); }  // drops the nodes of add()
+  void discard() { added_.clear(); }  // drops the added nodes
   // Replaces a node by another node with the same outputs.
   void replace_node(const std::string& node_id, const std::string& op, std::vector<Json> args);
   void drop_unread();
-  // Adds a condition on the task's sizes, as a plan expression. Programs of the changed graph are
-  // correct only if the condition holds.
+  // Adds a condition on the task's sizes, as an expression of the launch plan. Programs of the
+  // changed graph are correct only if the condition holds.
   void require(const std::string& expression);
   // Adds the condition that the tensor's axis has its size in the task file.
   void require_size(const std::string& tensor, size_t axis);

@@ -21,8 +21,8 @@
 
 namespace cutegen::recipes {
 
-// A factor of all results. `by` is a number, or a tensor with one element. If `divides` is set,
-// `by` is a divisor.
+// A factor by which the rule multiplies a whole result. `by` is a number, or a tensor with one
+// element. If `divides` is set, `by` is a divisor.
 struct Factor1 {
   Json by;
   bool divides = false;
@@ -31,8 +31,9 @@ using Factors = std::vector<Factor1>;
 
 class LinearSum {
  public:
-  // Computes the sum or mean of a product's or convolution's result over `axes`, and multiplies it
-  // by `factors`. Returns the name of this value, or nullopt if the rule does not cover the node.
+  // Computes the sum or mean of a product's or convolution's result over `axes`, and multiplies the
+  // sum or mean by `factors`. Returns the name of this value, or nullopt if the rule does not cover
+  // the node.
   using Base = std::function<std::optional<std::string>(
       const LinearSum&, const Node& node, const std::vector<int>& axes, const Factors& factors)>;
   LinearSum(Editor& edit, bool mean, Base base)

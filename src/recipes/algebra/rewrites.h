@@ -7,8 +7,8 @@
 // graph. Each rule has a numerical condition, which ensures that the float32 program of the new
 // graph is as accurate as a program of the original graph, and that infinite or undefined results
 // stay infinite or undefined. If prepare() (fuse/fused.h) returns an error for the graph, rewrite()
-// does not change the graph. find_rewrites() also lists the rules that would apply but that
-// `chosen` lacks.
+// does not change the graph. find_rewrites() lists the rules in `chosen` that changed the graph,
+// and the rules that would change it but that `chosen` lacks.
 //
 // Example:
 //   CG_TRY(auto chosen, parse_rewrites("sum-of-product", "--rewrites"));

@@ -2,9 +2,9 @@
 // The rewrite rules (rewrites.h). Each function in this header is one rule and has its own .cpp
 // file.
 //
-// Contract: a rule changes the graph in one place, or not at all. It returns one sentence that says
-// what it changed, or nullopt if it changed nothing. The sentence names sizes as the task file
-// gives them.
+// Contract: a rule changes the graph in one place, or not at all. A rule returns one sentence that
+// says what the rule changed, or nullopt if the rule changed nothing. Sizes in the sentence are the
+// sizes in the task file.
 //
 // Example: while (auto effect = sum_of_product(edit)) effects.push_back(*effect);
 #pragma once

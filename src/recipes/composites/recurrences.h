@@ -4,9 +4,9 @@
 // the inputs.
 //
 // Contract: the Rule (expansion.h) covers aten.lstm.input, aten.gru.input, aten.rnn_tanh.input and
-// aten.rnn_relu.input. For each layer, it writes one product of all inputs per direction, and one
-// node cutegen.recurrence(sides, first, first_cell, kind, batch_first, cell). `sides` has one entry
-// per direction of the layer: [inputs, weight, bias or null]. The second direction of a
+// aten.rnn_relu.input. For each layer, the Rule writes one product of all inputs per direction, and
+// one node cutegen.recurrence(sides, first, first_cell, kind, batch_first, cell). `sides` has one
+// entry per direction of the layer: [inputs, weight, bias or null]. The second direction of a
 // bidirectional layer processes the steps from last to first. `first` and `first_cell` are the
 // initial states of all layers and directions, or null. `cell` is the index of the layer's first
 // direction in `first` and `first_cell`.
@@ -44,7 +44,7 @@ struct Recurrence {
   CellKind kind = CellKind::lstm;
   bool batch_first = false;  // the order of axes is batch, steps, states
   int64_t cell = 0;          // where the layer's states begin in `first`, along axis 0
-  // The sizes of the axes, as plan expressions.
+  // The sizes of the axes, as expressions of the launch plan.
   std::string steps = {}, batch = {}, states = {};
   int64_t gates() const { return kind == CellKind::lstm ? 4 : kind == CellKind::gru ? 3 : 1; }
 };

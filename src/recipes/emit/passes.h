@@ -8,8 +8,8 @@
 //
 // text() returns one kernel with all passes. If `split` is set, several CTAs share a row, and each
 // pass is a kernel of its own: partial(d) returns the kernel of pass d, in which each CTA writes
-// its accumulators to scratch memory. Later kernels merge them in a fixed order. finish() returns
-// the last kernel.
+// its accumulators to scratch memory. Later kernels merge these accumulators in a fixed order.
+// finish() returns the last kernel.
 //
 // If `resident` is set, one CTA or cluster processes a row and keeps operands that differ between
 // rows in shared memory. The first pass may replace elements in registers or shared memory by
@@ -33,8 +33,9 @@ namespace cutegen::recipes {
 
 struct PassOptions {
   bool column = false, cached = false, online = false, split = false;
-  bool resident = false;         // elements stay in shared memory of a CTA or a cluster
-  bool turns = false;            // resident: loads the next row while it writes results
+  bool resident = false;  // elements stay in shared memory of a CTA or a cluster
+  // If `resident`: the kernel loads the next row while it writes results.
+  bool turns = false;
   bool clustered = false;        // in a column kernel, the CTAs of a cluster share columns
   int64_t unroll = 1;            // steps whose loads are in flight together
   std::set<size_t> packed = {};  // operands that registers hold without conversion
@@ -43,10 +44,10 @@ struct PassOptions {
   std::vector<size_t> room = {};
 };
 
-// Two reductions of x that one pass can compute although `second` depends on `first` (indices of
-// instructions): max(x) and sum(exp(x - max)) or, if `moments` is set, sum(x) and sum((x -
-// mean)^2). If `finite_shift` is set and the maximum is infinite, the second reduction is
-// sum(exp(x)).
+// Two reductions of x that one pass can compute although `second` depends on `first`. `first` and
+// `second` are indices of instructions. The reductions are max(x) and sum(exp(x - max)) or, if
+// `moments` is set, sum(x) and sum((x - mean)^2). If `finite_shift` is set and the maximum is
+// infinite, the second reduction is sum(exp(x)).
 struct Joint {
   int first = -1, second = -1;
   bool moments = false, finite_shift = false;
@@ -66,10 +67,10 @@ class Passes {
   std::string text();
   std::string partial(int depth);
   std::string finish();
-  // Returns whether pass `pass` (the last one is depth() + 1) goes from the end of a row to its
+  // Returns whether pass `pass` (the last pass is depth() + 1) goes from the end of a row to its
   // start.
   bool goes_backwards(int pass) const;
-  int depth() const;  // number of passes without the last one, which only writes results
+  int depth() const;  // number of passes without the last pass, which only writes results
   std::vector<Parts> parts() const;
   // id() returns the kernel's name for a value. input_tensor() and output_tensor() return the
   // kernel's names for the CuTe tensors of an operand and of an output.
@@ -146,10 +147,13 @@ class Passes {
   std::vector<int> used_;
   std::vector<std::string> inputs_, outputs_, registers_, slots_;
   KeptValues values_;
-  std::string shift_, exact_count_;  // kernel's variables, if the Joint is `moments`
-  // accumulators_, kept_, vectors_ and few_ map a reduction to variables of the kernel: its
-  // accumulator in registers, its accumulators in scratch memory, the vector that one add() takes,
-  // and the sum of a few elements.
+  // Names of the kernel's variables, used if joint_->moments is set.
+  std::string shift_, exact_count_;
+  // The maps accumulators_, kept_, vectors_ and few_ give the kernel's variables for a reduction:
+  // - accumulators_: the accumulator in registers
+  // - kept_: the accumulators in scratch memory
+  // - vectors_: the vector that one add() takes
+  // - few_: the sum of a few elements
   std::map<size_t, std::string> late_loads_, packed_values_;
   std::map<int, std::string> row_loads_, accumulators_, kept_, vectors_, few_;
 };

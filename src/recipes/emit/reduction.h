@@ -9,7 +9,8 @@
 // - threads, vector, unroll
 // - width: in a row kernel, the number of threads that share a row
 // - columns: in a column kernel, the number of neighbouring threads that process different columns
-// - cached: 1 keeps the elements in registers between passes, and 2 keeps them in shared memory
+// - cached: 1 keeps the elements in registers between passes, and 2 keeps the elements in shared
+//   memory
 // - cluster: the number of CTAs of a cluster that keep one row in their shared memory
 // - online: 1 computes two dependent reductions in one pass
 // - parts: the number of CTAs that share a row. If `parts` is above 1, each pass is a kernel, and

@@ -41,9 +41,9 @@ int64_t resident_bytes(const Fused& fused, const Nest& nest, const Json& params)
 int64_t steps_of_thread(const Nest& nest, const Json& params);
 int64_t elements_of_thread(const Nest& nest, const Json& params);
 
-// Returns whether the number of threads that share a row depends on the row's length. It does so if
-// the evaluator times rows of several lengths and the kernel keeps each row in registers. The
-// parameter `width` is then the number at the official shape.
+// Returns whether the number of threads that share a row depends on the row's length. The number
+// depends on the length if the evaluator times rows of several lengths and the kernel keeps each
+// row in registers. The parameter `width` is then the number at the official shape.
 bool width_follows(const Fused& fused, const Nest& nest, const Json& params);
 // Returns the number of threads that share a row of `length` elements. Each thread keeps as many
 // elements as at the official shape.
@@ -113,7 +113,8 @@ class ReductionKernel {
   Passes passes_;
   std::string inputs_, outputs_, loads_;  // text that all kernels of the file contain
   std::string runs_;                      // name of the cutegen::Runs object
-  // Statements of a resident kernel: copies to shared memory, its declaration, and its reads.
+  // Statements of a resident kernel: copies to shared memory, the declaration of the shared memory,
+  // and reads from it.
   std::string fetches_, slots_, reads_;
   // For a CTA that computes several rows: declarations of a row's and the next row's tensors.
   std::string rows_, next_;

@@ -3,7 +3,7 @@
 // reads all operands of these results anyway.
 //
 // Contract: join_row_outputs() moves the outputs of a pointwise stage into another pointwise stage
-// that has the same axes plus an innermost one, and removes the first stage. The sizes of the
+// that has the same axes plus an innermost axis, and removes the first stage. The sizes of the
 // common axes must agree at every shape of the task. The elementwise recipe then stores the moved
 // outputs once for each row.
 //

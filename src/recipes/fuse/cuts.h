@@ -7,7 +7,7 @@
 // and axes. The region's last reduction and all reductions like it remain in the region. If a
 // remaining reduction depends on one that does not remain, find_cut() chooses the remaining
 // reduction's input, or a much smaller value from which pointwise operators compute this input.
-// Otherwise, it chooses the result of a reduction that does not remain.
+// Otherwise, find_cut() chooses the result of a reduction that does not remain.
 //
 // Example: mean(norm(a - b, axis 1) + m) -> keep the value that mean reads, one number per row
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents: the size of every axis of a loop nest as a plan expression.
+// Extents: the size of every axis of a loop nest as an expression of the launch plan.
 //
 // Contract: if an axis of a tensor corresponds to an axis of the loop nest, the two axes have the
 // same size. A reshape may split axes into new axes. The size of a new axis is the product of the
@@ -16,7 +16,8 @@ namespace cutegen::recipes {
 
 // Returns the size of an axis of the whole tensor, before any reshape.
 std::string size_of_axis(const Fused& fused, const Operand& operand, size_t axis);
-// Returns the product of the sizes of the tensor's axes that a reshape converts together.
+// Returns the product of the sizes of the tensor's axes in `group`, the axes that a reshape
+// converts together.
 std::string total_of(const Fused& fused, const Operand& operand, const AxisGroup& group);
 
 Result<void> find_extents(Fused& fused);

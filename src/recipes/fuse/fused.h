@@ -10,8 +10,9 @@
 // the error names the operator. The axes of the loop nest are the axes of the reductions' input or,
 // without reductions, the axes of the outputs. Instructions are in evaluation order. A leaf is an
 // instruction that reads an operand. All sizes are sizes at the official shape, which is the shape
-// in the task file. An instruction of level `row` has one value for all positions along the reduced
-// axes.
+// in the task file. A plan expression is an expression of the launch plan, such as "dim(x,1)" for
+// the size of axis 1 of x. An instruction of level `row` has one value for all positions along the
+// reduced axes.
 //
 // A Region is the part of a graph that becomes one Fused. If a Region does not fit into one loop
 // nest, `cut` names the value that an earlier stage should compute and store in scratch memory
@@ -37,12 +38,13 @@
 
 namespace cutegen::recipes {
 
-// Code of the shift of a logsumexp: the maximum, or 0 if the maximum is infinite.
+// Code of the value that a logsumexp subtracts before exp(): the maximum {0}, or 0 if the maximum
+// is infinite.
 inline constexpr const char* kFiniteShift = "(cutegen::is_inf({0}) ? 0.0f : {0})";
 inline constexpr const char* kDifference = "{0} - {1}";
 // A difference whose operands are rounded before the subtraction.
 inline constexpr const char* kRoundedDifference = "cutegen::minus({0}, {1})";
-inline constexpr const char* kCount = "count";  // code of the constant "length of the row"
+inline constexpr const char* kCount = "count";  // code of a constant: the length of the row
 inline constexpr const char* kPlaces =
     "cutegen.places";  // tensor name of operands that are positions
 
@@ -54,7 +56,7 @@ enum class ReduceKind { sum, product, max, min, argmax, argmin, total, largest, 
 struct Inst {
   InstKind kind = InstKind::leaf;
   Level level = Level::row;
-  int depth = 0;            // most reductions in a chain of inputs that ends here
+  int depth = 0;            // number of reductions in the longest chain of inputs
   std::string name;         // suggested name of the value in a kernel (not unique)
   std::string code;         // C++ text; {0}, {1}, ... stand for `inputs`
   std::vector<int> inputs;  // indices of instructions
@@ -67,7 +69,7 @@ struct Inst {
 struct Axis {
   int64_t size = 0;  // at the official shape
   bool reduced = false;
-  std::string extent;      // plan expression: "dim(x,1)"
+  std::string extent;      // the size as a plan expression
   std::string shown = {};  // size that an operator's arguments give, or ""
 };
 
@@ -81,17 +83,17 @@ struct Start {
   bool by_number = false;  // `at` is a constant of the module
   bool open_end = false;   // the slice's end depends on sizes in a way that is not known
   int64_t step = 1;        // distance of the slice's elements, in elements of the tensor
-  int index = -1;          // the operand that is the axis' index tensor, or -1
+  int index = -1;          // index in Fused::inputs of the axis' index tensor, or -1
   bool wraps = false;      // a negative index counts from the end
   bool modulo = false;     // every index counts modulo the size of the axis
   bool nearest = false;    // an index outside the axis selects the nearest element
-  // The operand keeps its axis: index i selects element i + shift or, if that is outside the axis,
-  // element i.
+  // Index i selects element i + shift or, if i + shift is outside the axis, element i. The axis
+  // still corresponds to an axis of the nest.
   bool moves = false;
   bool reflects = false;    // an index outside the axis selects its mirror image
   bool cyclic = false;      // an index (below twice the size) counts modulo the size
   bool reversed = false;    // index i selects element shift - i instead of shift + i
-  std::string shift = {};   // plan expression; "": 0; "@": the index tensor's length
+  std::string shift = {};   // plan expression; "" means 0, "@" the index tensor's length
   std::string from = {};    // `at` as a plan expression, if it depends on sizes
   std::string length = {};  // the slice's length as a plan expression; "": other rules give it
   // Returns the template argument of cutegen::place() and cutegen::take() for these flags.
@@ -148,7 +150,7 @@ struct WindowLeaf {
   Window window;
   int inst = -1;
   Operand input, weight;
-  int wgmma = 0;  // wgmma products that replace one product; 0: no wgmma
+  int wgmma = 0;  // how many wgmma products replace one product; 0: no wgmma
 };
 
 struct Fused {
@@ -168,7 +170,8 @@ struct Fused {
   std::string when = {};  // a plan expression; the stage runs only at shapes at which it is not 0
   bool spare = false;     // `when` is 0 at the official shape
   // The numbers of reduced elements at the shapes that the evaluator times, ascending and without
-  // duplicates. Empty if all these shapes have the official number, or if a number is not known.
+  // duplicates. The list is empty if all these shapes have the same number as the official shape,
+  // or if a number is not known.
   std::vector<int64_t> lengths = {};
   // Returns whether the stage needs a special operator's kernel instead of a loop nest.
   bool special() const { return choice || recurrence; }
@@ -181,7 +184,7 @@ struct Fused {
 // plan expressions.
 using Kept = std::map<std::string, std::vector<std::string>>;
 
-// For each axis of a value in scratch memory, texts of sizes that are equal to the axis' size at
+// For each axis of a value in scratch memory, the texts that name sizes equal to the axis' size at
 // every shape (ties.h).
 using SizeTexts = std::map<std::string, std::vector<std::set<std::string>>>;
 
@@ -227,10 +230,10 @@ struct Attempt {
   Result<Fused> fused;
   // After an error, the value that an earlier stage should store; empty if that would not help.
   std::string cut;
-  // Set if a common loop nest would be wrong at some shapes. `apart`: the groups of outputs
-  // (indices of Region::outputs) that should have loop nests of their own; empty if there is only
-  // one group. `equal`: sizes that are equal at the shapes at which the nest would be right; empty
-  // if plan expressions cannot say it.
+  // If a common loop nest would be wrong at some shapes, `apart` has the groups of outputs (indices
+  // of Region::outputs) that should have loop nests of their own, unless there is only one group.
+  // `equal` then has the sizes that must be equal for the common nest to be right, unless plan
+  // expressions cannot express these sizes.
   std::vector<std::vector<size_t>> apart = {};
   EqualSizes equal = {};
 };

@@ -20,14 +20,15 @@ class NestSizes {
  public:
   explicit NestSizes(NestWriter& nest) : nest_(nest) {}
 
-  // The size of an axis of a tensor of the task or of a value in scratch, as a plan expression.
+  // Returns the size of an axis as a plan expression. `name` is a tensor of the task or a value in
+  // scratch memory.
   std::optional<std::string> extent_of(const std::string& name, size_t axis) const;
-  // The size of an axis of `name`, a result of a slice or split of `input`. A sliced axis has a
-  // known size if it is one of several equal parts.
+  // Returns the size of an axis of `name`, which a slice or split of `input` returns. The size of a
+  // sliced axis is known if the slice is one of several equal parts.
   std::optional<std::string> slice_extent(const Node& node, const std::string& name,
                                           const std::string& input, size_t axis) const;
-  // The size of an axis of the result of cutegen.shift (graph/decompose.h): the size of the input's
-  // axis plus the elements that a padding or a repetition adds.
+  // Returns the size of an axis after a cutegen.shift (graph/decompose.h): the size of the input's
+  // axis plus the number of elements that a padding or a repetition adds.
   std::optional<std::string> shifted_extent(const Node& node, size_t axis) const;
   // Replaces "@0", "@1", ... in the expression by the sizes of the value's axes.
   Result<std::string> with_sizes(const std::string& value, std::string expression);
@@ -38,7 +39,7 @@ class NestSizes {
   Result<int> size_of(const SizeArgument& size);
   // Adds a kernel parameter for an expression in which "@" is the size of an axis of the nest.
   int size_along(int axis, const std::string& expression);
-  // The name of the kernel parameter that gets the value of a plan expression.
+  // Returns the name of the kernel parameter that gets the value of a plan expression.
   std::string size_parameter(const std::string& expression);
   // If an argument of the node is a list of sizes, sets the sizes of the nest's axes from the list.
   void show_sizes(const Node& node, const View& view);
@@ -47,7 +48,7 @@ class NestSizes {
   NestWriter& nest_;
 };
 
-// The same size of another tensor.
+// Returns `size` as a size of the tensor `tensor`.
 SizeArgument renamed(SizeArgument size, const std::string& tensor);
 
 }  // namespace cutegen::recipes

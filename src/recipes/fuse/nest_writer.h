@@ -45,14 +45,15 @@ class NestWriter {
   // Adds a leaf whose value is the sum of position * step over the (axis, step) pairs in `terms`.
   int line(const std::vector<std::pair<int, int64_t>>& terms);
 
-  // The value that an earlier stage must store, or empty. The first call of cut_before() or
-  // cut_at() sets it.
+  // Returns the value that an earlier stage must store, or "". The first call of cut_before() or
+  // cut_at() sets this value.
   const std::string& cut() const { return cut_; }
   void set_cut(std::string name) { cut_ = std::move(name); }
   void cut_before(const std::string& name);
   // Returns the error for a use of `node` that requires an earlier stage to store the node's value.
   tl::unexpected<Error> cut_at(const Node& node, const std::string& why);
-  // A value from which a fill (zeros_like(x)) takes sizes that no expression gives yet; or empty.
+  // Returns a value from which a fill such as zeros_like(x) takes a size that has no plan
+  // expression yet, or "".
   const std::string& unsized() const { return unsized_; }
   void set_unsized(std::string name) { unsized_ = std::move(name); }
 

@@ -16,11 +16,13 @@ namespace cutegen::recipes {
 // true for operators that fill a tensor with one constant.
 bool is_view(const Node& node);
 bool is_fill(const Node& node);
-// Returns whether a view keeps the order of the elements and does not reshape them, like expand.
+// Returns whether a view, such as expand, keeps the order of the elements and does not reshape
+// them.
 bool keeps_order(const Node& node);
-// Returns whether a fill takes its sizes from another value, like zeros_like(x).
+// Returns whether a fill, such as zeros_like(x), takes its sizes from another value.
 bool is_like(const Node& node);
-// The constant of a fill, and the argument that gives it. The value is empty if it is not a number.
+// The constant of a fill, and the index of the argument that gives the constant. `value` is empty
+// if this argument is not a number.
 struct Fill {
   std::optional<double> value;
   size_t argument = 0;

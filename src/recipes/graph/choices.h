@@ -34,7 +34,7 @@ struct Choice {
   bool long_row = false;    // the row is too long to be sorted in shared memory
   bool integers = false;    // the row has integers, so that kernels sort 16-byte keys
   int inst = -1;            // the instruction that computes an element of the row
-  std::string extent = {};  // number of results along the row, as a plan expression
+  std::string extent = {};  // number of results along the row: an expression of the launch plan
   // Returns whether the kernel selects the first `count` elements instead of sorting the row.
   bool selects() const {
     return !integers && count > 0 && count <= (long_row ? kMostBounded : kMostSelected);

@@ -5,8 +5,8 @@
 // Contract: decompose() returns a graph with the same values under the same names, in which
 // pointwise operators, reductions and views replace the composite operators. If decompose() does
 // not support a use of an operator, the error is `unsupported`. `extents` maps a value's name and
-// an axis to a plan expression, for each size that is not the size of any tensor's axis, such as
-// the number of groups of a group norm.
+// an axis to an expression of the launch plan, for each size that is not the size of any tensor's
+// axis, such as the number of groups of a group norm.
 //
 // The graph may contain these operators, which PyTorch does not have:
 // - cutegen.pick(x, t, d) selects the element of x at position t along axis d.
@@ -21,9 +21,10 @@
 //   length is the expression, in which "@0" means the size of the value along axis 0.
 // - cutegen.shift(x, dim, rule, shift, reversed, fill, before, after): along axis `dim`, element
 //   i of the result is element shift + i of x, or shift - i if `reversed`. The argument `rule` says
-//   what an index outside the axis means: "": no index is outside; "cyclic", "modulo": the index
-//   modulo the size; "nearest": the nearest element; "reflect": the mirror image; "fill": the
-//   result has `before` elements with the value `fill` at the start and `after` of them at the end.
+//   what an index outside the axis means. With "", no index is outside. With "cyclic" and "modulo",
+//   the index counts modulo the size. "nearest" means the nearest element, and "reflect" the mirror
+//   image. With "fill", the result has `before` elements with the value `fill` at the start and
+//   `after` such elements at the end.
 // - cutegen.affine(x, axes, sizes, fill) reads x at indices that are linear in the result's
 //   indices. For each axis of x, `axes` has [[[axis, step], ...], shift, at]: the index along the
 //   axis of x is `shift` plus the sum of step * (index along the result's axis `axis`). `shift` is

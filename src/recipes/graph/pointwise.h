@@ -38,7 +38,8 @@ bool is_in_place(const std::string& op);
 // Returns the argument at position `index` or with the keyword `keyword`, or null if the node has
 // no argument at this position or with this keyword.
 Json argument(const Node& node, size_t index, const std::string& keyword);
-// Reads a number of the graph, including {"float": "inf"}. Returns nullopt for all other JSON.
+// Reads a number from a node's arguments, including {"float": "inf"}. Returns nullopt for all other
+// JSON.
 std::optional<double> number(const Json& json);
 // Returns `name` for {"ref": name}, which refers to a value, and nullopt for all other JSON.
 std::optional<std::string> reference(const Json& json);

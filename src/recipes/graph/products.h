@@ -8,9 +8,9 @@
 // not a tensor of the task. as_reduction() turns a product with one row or one column into mul and
 // sum.
 //
-// A product that replaces a convolution may have keywords: with kTf32, its kernel may round the
-// factors to tf32; with kRounded, both factors already are tf32 values in floats, and contiguous
-// along the depth.
+// A product that replaces a convolution may have keyword arguments. With kTf32, the product's
+// kernel may round the factors to tf32. With kRounded, both factors are floats that are already
+// rounded to tf32, and they are contiguous along the depth (the axis that the product sums over).
 //
 // Example: addmm(bias, x, w) -> add(mm(x, w), bias)
 #pragma once
@@ -35,13 +35,13 @@ struct Mask {
 
 struct Lowered {
   Graph graph;
-  std::map<std::string, Mask> masks;  // by the placeholder's name
+  std::map<std::string, Mask> masks;  // maps the names of placeholders to their masks
 };
 
 bool is_product(const Node& node);  // true for mm, bmm and mv
 Result<Lowered> lower_products(Graph graph);
-// The factor of a product that is a vector: a matrix with one row or one column at every shape of
-// the task.
+// Says which factor of a product is a vector. A vector is a matrix with one row or one column at
+// every shape of the task.
 enum class Vector { first, second };
 Result<Graph> as_reduction(Graph graph, const std::string& product, Vector vector);
 

@@ -2,9 +2,9 @@
 // Reads the input, the axes and the result of a reducing ATen operator.
 //
 // Contract: find_reduction() returns nullopt if the operator does not reduce, and an `unsupported`
-// error for a use of an operator that it does not cover. `axes` is sorted, without negative
-// numbers. A scan (scans.h) counts as a reduction along its axis, although its result has the
-// input's shape.
+// error for a use of an operator that find_reduction() does not cover. `axes` is sorted, without
+// negative numbers. A scan (scans.h) counts as a reduction along its axis, although its result has
+// the input's shape.
 //
 // Example: aten.mean.dim(x, [-1], True) -> {base "mean", input "x", axes {1}, keepdim}
 #pragma once

@@ -17,7 +17,7 @@
 
 namespace cutegen::recipes {
 
-// Returns how many nodes read each value, plus 1 for each value that is a result of the graph.
+// Returns how often nodes read each value, plus 1 for each value that is a result of the graph.
 std::map<std::string, int> reads_of_values(const Graph& graph);
 // Returns whether the operator only reshapes or copies its first argument, with the elements in the
 // same order.

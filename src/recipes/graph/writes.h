@@ -20,7 +20,7 @@
 
 namespace cutegen::recipes {
 
-// How a write combines the new element with the old one.
+// How a write combines the new element with the old element.
 enum class WriteMode { store, add, multiply, largest, smallest };
 
 struct Write {

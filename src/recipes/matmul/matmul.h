@@ -3,10 +3,11 @@
 // operators after it.
 //
 // Contract: a stage with one mm, bmm or mv (or an operator that consists of these, such as linear
-// or einsum) becomes one kernel. If the math mode allows tensor cores, the parameter `tensor_cores`
-// selects multiplication in tf32, f16 or bf16. The parameter `split` divides the depth (the axis
-// that the product sums over) among CTAs, and a second kernel adds their results. matmul_safe()
-// returns the initial parameters, which a cost model chooses (matmul_tiling.h).
+// or einsum) becomes one kernel. If the task's math mode (fp32, tf32, bf16 or fp16) allows tensor
+// cores, the parameter `tensor_cores` selects multiplication in tf32, f16 or bf16. The parameter
+// `split` divides the depth (the axis that the product sums over) among CTAs, and a second kernel
+// adds their results. matmul_safe() returns the initial parameters, which a cost model chooses
+// (matmul_tiling.h).
 //
 // Example: matmul_part(task, contraction, {{"tile_m", 64}, {"tile_n", 64}, ...}, label)
 #pragma once

@@ -25,7 +25,7 @@ struct FactorAccess {
 
 enum class ResultAxis { m, n, batch };
 
-// Arguments of a kernel, as pairs of a name and a plan expression.
+// Arguments of a kernel, as pairs of a name and an expression of the launch plan.
 using Numbers = std::vector<std::pair<std::string, std::string>>;
 
 // Writes the layouts of a kernel's operands. A size or stride that is not static becomes an
@@ -70,7 +70,8 @@ std::string place_text(const Contraction& c, const std::string& tensor, Places p
 // Indents whole lines; the text may be empty.
 std::string inner(const std::string& text, int columns);
 
-// The engines' method that calls a function for each vector of results.
+// The method of a product's class in the kernel, such as WgmmaGemm, that calls a function for each
+// vector of results.
 inline constexpr const char* kEach = "each<kVector>";
 
 class MatmulFinish {
@@ -84,19 +85,21 @@ class MatmulFinish {
   Code& code() { return code_; }
   Layouts layouts(Numbers& numbers) { return {c_, code_, numbers, prefix_}; }
   // Writes the device function that computes the results at one position from the product's result
-  // and the other operands. If a vector of results shares values, writes another function for them.
+  // and the other operands. If the results of a vector share values, also writes a function that
+  // computes these values.
   std::string compute();
-  // Declares the shared values and calls their function; nothing if there are none.
+  // Writes the declarations of the shared values and the call of their function. Returns "" if the
+  // results share no values.
   std::string shared() const;
-  // The arguments of the function for one position, for the result `v` of a vector, without
-  // results.
+  // Returns the arguments with which a kernel calls the function for the result `v` of a vector.
+  // The list lacks the variables that receive the function's results.
   std::vector<std::string> values() const;
   // Writes loads, arithmetic and stores for kVector neighbouring results. If `held` is set, takes
   // the operands from registers, not from memory.
   std::string work(Places places = Places::indices, bool held = false) const;
-  // Writes the declarations of the tensors, and the loop over the results of a tile by the method
-  // `each` of the engine. If `ahead` is set, the loop loads operands of several result vectors
-  // before it stores a vector. If `packs` is set, the engine has the method each_packed().
+  // Writes the declarations of the tensors, and the call of the method `each`, which loops over the
+  // results of a tile. If `ahead` is set, the loop loads operands of several result vectors before
+  // it stores a vector. If `packs` is set, the product's class has the method each_packed().
   std::string results(Numbers& numbers, bool ahead, bool packs = false,
                       const std::string& each = kEach);
 
@@ -105,7 +108,8 @@ class MatmulFinish {
   FactorAccess access(const Operand& operand, int inst);
   bool is_product(int inst) const;
   void find_shared(const std::vector<int>& results);
-  // The inputs that the function for one position (or `once`: for shared values) reads.
+  // Returns the inputs that the function for one position reads or, if `once` is set, the inputs
+  // that the function for shared values reads.
   std::vector<const FactorAccess*> read_inputs(bool once) const;
   std::string shared_name() const { return function_ + "_shared"; }
 
@@ -117,7 +121,8 @@ class MatmulFinish {
 };
 
 // Writes the call of the method `each`, which runs `body` for each vector of kVector neighbouring
-// results. `coordinates` comes before the check of the edges, so that it runs for all vectors.
+// results. The text `coordinates` stands before the check that skips vectors outside the result, so
+// that it runs for all vectors.
 std::string each_text(const std::string& each, int64_t groups, const std::string& coordinates,
                       const std::string& body);
 

@@ -14,8 +14,8 @@ namespace cutegen::recipes {
 
 struct MatmulKernel {
   std::string source;
-  // Pairs of a parameter and its plan expression, for the kernel `matmul` and for the kernel
-  // `combine`, which adds the partial results of a split.
+  // Pairs of a parameter and its value (an expression of the launch plan), for the kernel `matmul`
+  // and for the kernel `combine`, which adds the partial results of a split.
   std::vector<std::pair<std::string, std::string>> numbers;
   std::vector<std::pair<std::string, std::string>> numbers_combine;
   std::vector<std::string> tensors;  // identifiers, in the parameters' order
@@ -24,10 +24,14 @@ struct MatmulKernel {
   std::string vector_a, vector_b, vector_out;
 };
 
-// How a kernel multiplies: simt uses the CUDA cores; mma uses mma.sync; wgmma uses wgmma on 16-bit
-// elements; wgmma_fp32 uses wgmma on floats, in three tf32 products with float32 accuracy or in one
-// tf32 product; wgmma_pairs uses wgmma on floats that another kernel has split into pairs of 16-bit
-// values; stream uses mma.sync on weights that bypass shared memory, for products with few rows.
+// How a kernel multiplies.
+// - simt uses the CUDA cores.
+// - mma uses mma.sync.
+// - wgmma uses wgmma on 16-bit elements.
+// - wgmma_fp32 uses wgmma on floats, in three tf32 products with float32 accuracy or in one tf32
+//   product.
+// - wgmma_pairs uses wgmma on floats that another kernel has split into pairs of 16-bit values.
+// - stream uses mma.sync on weights that bypass shared memory, for products with few rows.
 enum class MatmulEngine { simt, mma, wgmma, wgmma_fp32, wgmma_pairs, stream };
 MatmulEngine engine_of(const Contraction& c, const Json& params);
 // Returns whether the kernel is persistent: it multiplies with wgmma, and as many CTAs as the GPU

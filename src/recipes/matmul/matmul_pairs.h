@@ -2,14 +2,14 @@
 // Float32 products through pairs of half-precision values (cutegen/gemm_wgmma_pairs.cuh): when a
 // product may use them, what they cost, and the kernels and buffers that they add to a program.
 //
-// Contract: with the parameter `by_halves` 1, a stage has three parts: split_part(), the product of
-// the pairs, and the product of floats. split_part() has two kernels: `range` finds the largest
+// Contract: if the parameter `by_halves` is 1, a stage has three parts: split_part(), the product
+// of the pairs, and the product of floats. split_part() has two kernels: `range` finds the largest
 // magnitudes, and `split` writes the pairs. The word control[0] in global memory decides which of
 // the products computes the results: it is 0 if the pairs are as accurate as float32.
 //
 // In the math mode tf32, the program stores and multiplies only the high part of each pair, and
-// does not need `range`. Half precision rounds like tf32, and the tensor cores multiply it twice as
-// fast.
+// does not need `range`. Half precision rounds like tf32, and the tensor cores multiply
+// half-precision values twice as fast.
 //
 // Example: part.earlier = {split_part(task, c, params, label), pairs};
 #pragma once
@@ -28,7 +28,7 @@ bool pairs_apply(const Contraction& c);
 bool by_halves(const Json& params);
 bool pairs_legal(const Contraction& c, const Json& params);
 int64_t pairs_shared(const Contraction& c, const Json& params);  // bytes
-// Returns whether pairs are estimated to be faster.
+// Returns whether the cost model estimates that pairs are faster.
 bool pairs_pay(const Contraction& c);
 // Sets the parameters to the choice of the cost model.
 void choose_pairs(const Contraction& c, Json& params);
@@ -45,10 +45,10 @@ void add_pairs(const Contraction& c, const Label& label, ProgramPart& part);
 std::string pairs_type(const Contraction& c);
 // Fills the placeholders of kernels/matmul/persistent.cu.
 void pairs_text(const Contraction& c, const Json& params, std::map<std::string, std::string>& t);
-// A program with pairs has two kernels for one product: one multiplies pairs, the other floats.
-// Returns the text with which one of them (the kernel for pairs if `pairs` is true) ends early if
-// control[0] says that the other kernel computes the product. Returns "" if the program has only
-// one kernel for the product.
+// A program with pairs has two kernels for one product: one multiplies pairs, the other multiplies
+// floats. Returns the text with which a kernel ends early if control[0] says that the other kernel
+// computes the product. If `pairs` is true, the text is for the kernel that multiplies pairs.
+// Returns "" if the program has only one kernel for the product.
 std::string gate_text(const Json& params, bool pairs);
 
 }  // namespace cutegen::recipes

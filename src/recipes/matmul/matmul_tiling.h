@@ -17,9 +17,9 @@ namespace cutegen::recipes {
 
 // A tiling of a product. `resident` is the number of CTAs on an SM. `speed` is the inner loop's
 // speed on an H200, divided by the speed of a reference tile in the same math mode. `start` is the
-// time of a CTA's prologue and epilogue, in steps along k. It is longer if the SM has no second CTA
-// to hide it. For CUDA cores, `start` is a guess. With `ping_pong`, two warpgroups compute tiles of
-// this size alternately.
+// time of a CTA's prologue and epilogue, in steps along k. This time is longer if the SM has no
+// second CTA that hides the prologue and epilogue. For CUDA cores, `start` is a guess. With
+// `ping_pong`, two warpgroups compute tiles of this size alternately.
 struct Tiling {
   int64_t tile_m, tile_n, threads, resident = 1;
   double speed, start;

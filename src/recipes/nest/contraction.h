@@ -6,7 +6,7 @@
 // graph must come from lower_products() (graph/products.h). The product's factors must be views of
 // the task's tensors, or of values that earlier stages store in scratch memory. `loads` has the
 // operands of both factors; its axes are the batches, m, n and k. `finish` is the work from the
-// product to the region's outputs. It is a loop nest over the outputs' axes, in which one
+// product to the region's outputs. `finish` is a loop nest over the outputs' axes, in which one
 // instruction (a leaf) reads the product's result. The loops are grouped by batches, m and n. If
 // the first output is contiguous along an axis, this axis is n. After an error, `cut` names the
 // value that an earlier stage would have to store, or is empty if that would not help.
@@ -25,7 +25,7 @@
 
 namespace cutegen::recipes {
 
-using Masks = std::map<std::string, Mask>;  // by the placeholder's name
+using Masks = std::map<std::string, Mask>;  // maps the names of placeholders to their masks
 
 // A factor with its strides along its rows (m or n), along the depth k, and from batch to batch.
 struct Factor {

@@ -6,7 +6,7 @@
 // columns of one product, plus the pointwise work on them. A part has its own columns of B and its
 // own output, so no kernel has to copy parts of a stored product. If the pointwise work of a part
 // reads several products at the same position (gate and up), these products are partners, and a
-// tile has columns of all of them. No column belongs to two parts.
+// tile has columns of all partners. No column belongs to two parts.
 //
 // Example: q, k, v = linear(x).chunk(3, -1): three parts with a third of the columns each
 //          silu(x @ g) * (x @ u): one part, whose partner is the second product

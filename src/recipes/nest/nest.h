@@ -62,9 +62,9 @@ std::string shift_text(const Fused& fused, const Start& start);
 // Returns the step (2 or 4) if the operand is every second or fourth element along the innermost
 // axis of its tensor, and 1 for other operands.
 int64_t turns_in(const Nest& nest, const Operand& operand);
-// Returns whether one access can read both operands, such as x[..., ::2] and x[..., 1::2]. They
-// must be slices of one tensor with the same step, and may differ only in the start along the last
-// axis.
+// Returns whether one access can read both operands, such as x[..., ::2] and x[..., 1::2]. The
+// operands must be slices of one tensor with the same step, and may differ only in the start along
+// the last axis.
 bool turns_together(const Operand& a, const Operand& b);
 // Returns the plan expression for the vector width. Its value is `wanted` if the innermost size
 // `size` is a multiple of `wanted` and every slice keeps vectors aligned, and 1 if not.

@@ -3,8 +3,8 @@
 //
 // Contract: by_shape() puts outputs of one shape together. by_part() divides each output that is
 // computed from a joined tensor (cat, stack) into parts, one for each operand, and returns an empty
-// list if no output is. side_by_side() puts equal parts together, and returns an empty list if no
-// two parts are equal.
+// list if there is no such output. side_by_side() puts equal parts together, and returns an empty
+// list if no two parts are equal.
 //
 // Example: by_part(graph, {cat([x, y]) * 2}) -> {{the part of x}, {the part of y}}
 #pragma once
@@ -19,7 +19,7 @@ namespace cutegen::recipes {
 
 using Outputs = std::vector<Region::Output>;
 
-// The operands of a join, and the axis along which it joins them.
+// The operands of a join, and the axis along which the join concatenates or stacks them.
 struct Joined {
   size_t axis = 0;
   std::vector<std::string> values;

@@ -30,8 +30,8 @@ struct Block {
 constexpr int64_t kLongestDense = 8;  // elements of an innermost loop that a thread can keep
 
 std::optional<Block> block_of(const Fused& fused, const Nest& nest);
-// Returns the plan expressions of the block's size at a shape where the innermost loop has `inner`
-// and the operand's loop has `outer` elements.
+// Returns the block's size, as expressions of the launch plan, at a shape where the innermost loop
+// has `inner` and the operand's loop has `outer` elements.
 std::string across_text(const Block& block, const std::string& inner);
 std::string down_text(const Block& block, const std::string& inner, const std::string& outer);
 // Returns whether the operand's elements of a dense block are contiguous.

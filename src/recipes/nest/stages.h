@@ -10,10 +10,11 @@
 // the stages must run, and the last stages write the task's outputs. A value in scratch memory has
 // the dtype that it has in PyTorch.
 //
-// One loop nest for several outputs may need sizes that are equal at the official shape, but not at
-// every shape that the module accepts. If they are equal at all shapes of the task, the plan
-// requires it. If not, one stage computes the outputs at shapes at which they are equal, and other
-// stages at all other shapes (Fused::when).
+// One loop nest for several outputs may need sizes that are equal at the official shape (the shape
+// in the task file), but not at every shape that the module accepts. If the sizes are equal at all
+// shapes of the task, the plan requires that they are equal. If not, one stage computes the outputs
+// at shapes at which the sizes are equal, and other stages compute them at all other shapes
+// (Fused::when).
 //
 // Example: softmax(relu(x @ w), 1) -> a product that keeps relu(product), a softmax of its rows
 #pragma once

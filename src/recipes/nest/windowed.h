@@ -4,9 +4,9 @@
 //
 // Contract: window_stage() returns a stage that stores the result of the convolution or pooling
 // (the window). fuse_after_windows() moves a window into the stage that reads its result, so that
-// the result needs no scratch memory. It does so if no other stage reads the result, the reading
-// stage reads each element once, and `fits` accepts the joined stage. The joined stage may reduce
-// over the channels, but not over other axes.
+// the result needs no scratch memory. fuse_after_windows() moves the window if no other stage reads
+// the result, the reading stage reads each element once, and `fits` accepts the joined stage. The
+// joined stage may reduce over the channels, but not over other axes.
 //
 // Example: relu(conv(x) + bias) -> one stage: relu(leaf + bias), with conv(x) as the window
 #pragma once

@@ -41,7 +41,7 @@ struct AxisMap {
   int64_t size = 0;      // size of the result, if the module sets the size
   std::optional<SizeArgument> as = {};  // tensor axis whose size is `size`, if any
   int64_t times = 0, over = 1;          // if times > 0: size = input size * times / over
-  // Returns the size of the result's axis as a plan expression.
+  // Returns the size of the result's axis as an expression of the launch plan.
   std::string extent(const std::string& input, const std::string& same) const;
 };
 

@@ -3,8 +3,8 @@
 // C++.
 //
 // Contract: fill() replaces every {{name}} in a template of kernels/ by its value. It is an
-// internal error if `values` or the template lacks a name. `Code` gives each instruction an
-// identifier and writes statements in evaluation order.
+// internal error if a name occurs only in `values`, or only in the template. `Code` gives each
+// instruction an identifier and writes statements in evaluation order.
 //
 // Example: fill("kernels/elementwise/flat.cu", {{"threads", "256"}, ...})
 #pragma once
@@ -19,7 +19,7 @@
 #include "recipes/graph/names.h"
 
 namespace cutegen::recipes {
-const std::map<std::string, std::string>& recipe_templates();  // path from the source root -> text
+const std::map<std::string, std::string>& recipe_templates();  // maps a template's path to its text
 }
 
 namespace cutegen::recipes {
@@ -81,7 +81,8 @@ std::string title(const Task& task, const Fused& fused);
 
 // Returns whether the pointwise work calls functions that take many instructions, such as exp.
 bool computes_functions(const Fused& fused);
-// Returns the device function that writes elements to the places that indices name.
+// Returns the name of the device function that writes elements to the positions that an index
+// tensor gives.
 std::string store_of(WriteMode mode);
 
 }  // namespace cutegen::recipes

@@ -7,9 +7,10 @@
 // columns. The tensor has two modes: the element within a vector of kVector elements, and the step
 // along the reduced axis. The kernel must declare the variables `along` and `across` with the text
 // of shape_text(), and `row` or `column`. Strides that are not static become arguments of the
-// kernel; strides() returns their plan expressions. An index tensor may choose the elements of an
-// operand. If one index applies to the whole row or to all columns of the thread, view() adds it to
-// the tensor's address. Otherwise, the kernel loads an index for each vector or element.
+// kernel; strides() returns the arguments' values as expressions of the launch plan. An index
+// tensor may choose the elements of an operand. If one index applies to the whole row or to all
+// columns of the thread, view() adds it to the tensor's address. Otherwise, the kernel loads an
+// index for each vector or element.
 //
 // Example: NestTensors t(fused, nest, code); "Tensor g_x = " + t.view(operand) + ";"
 #pragma once

@@ -2,10 +2,10 @@
 // The values of sizes at the task's shapes, and the lengths of a reduction's rows at all shapes
 // that the evaluator times.
 //
-// Contract: size_at() evaluates a plan expression at a shape; `names` maps tensors to their
-// identifiers in plans. same_size() returns whether two expressions have the same value at every
-// shape of the task. timed_lengths() returns the number of elements along the reduced axes at the
-// official shape (the shape in the task file) and at the user's shapes with a positive weight,
+// Contract: size_at() evaluates an expression of the launch plan at a shape; `names` maps tensors
+// to their identifiers in plans. same_size() returns whether two expressions have the same value at
+// every shape of the task. timed_lengths() returns the number of elements along the reduced axes at
+// the official shape (the shape in the task file) and at the user's shapes with a positive weight,
 // ascending and without duplicates. The list is empty if there is only one length, or if a length
 // does not follow from the sizes of the task's tensors.
 //

@@ -2,8 +2,8 @@
 // The part of an axis that a slice reads.
 //
 // Contract: part_of() reads the arguments of slice, narrow, select, split, unbind and the like, for
-// one output of a node whose input has the given shape. It returns nullopt for arguments that a
-// loop nest cannot express.
+// one output of a node whose input has the given shape. part_of() returns nullopt for arguments
+// that a loop nest cannot express.
 //
 // Example: part_of(narrow(x, 0, 8, 4), 0, {64, 32}) -> dim 0, at 8
 #pragma once

@@ -3,7 +3,7 @@
 //
 // Contract: `stages` are the stages of the task on Hopper if kernels for windows compute all
 // convolutions. product_convolutions() returns the names of the convolutions' results for which a
-// product is estimated to be faster. A product is at least as accurate as the other kernels.
+// product has the shorter estimated time. A product is at least as accurate as the other kernels.
 //
 // Example: make_stages(task, {.hopper = true, .products = product_convolutions(task, *stages)});
 #pragma once

@@ -2,11 +2,12 @@
 // Convolutions as products whose rows are positions (cutegen/conv_rows.cuh, conv_patches.cuh), as
 // part of the windows recipe.
 //
-// Contract: rows_apply() returns whether the kernel supports the stage: an ordinary convolution, or
-// a transposed one of stride 1, with one group and at least 24 input channels, in float16, bfloat16
-// or tf32, without reductions over the channels. Another kernel of the program first copies the
-// input to channels-last order. rows_faster() returns whether the estimated time is shorter than
-// with window_implicit.h. Set WindowLeaf::wgmma (fuse/fused.h) before you call a function.
+// Contract: rows_apply() returns whether the kernel supports the stage. The kernel supports
+// ordinary convolutions, and transposed convolutions of stride 1, in float16, bfloat16 or tf32. The
+// convolution must have one group and at least 24 input channels, and the stage must not reduce
+// over the channels. Another kernel of the program first copies the input to channels-last order.
+// rows_faster() returns whether the estimated time is shorter than with window_implicit.h. Set
+// WindowLeaf::wgmma (fuse/fused.h) before you call a function.
 //
 // Example: if (rows_apply(fused)) program = rows_part(task, fused, {{"rows_n", 128}}, label);
 #pragma once

@@ -18,10 +18,10 @@
 // over the channels, and one before the outputs. Besides elements, a Piece has two kinds of
 // parameters: values of a row and values of a channel. The values of a row are results of
 // reductions, and values that depend only on results of reductions; the function Pieces::rows()
-// computes them once per position. The function Pieces::of_channel() computes the values of a
-// channel once per tile. If later work needs the window's result only through the operand of a
-// reduction, the kernel stores this operand in place of the window's result: for softmax(conv(x) +
-// b), the kernel stores v = conv(x) + b, and later exp(v - highest).
+// computes the values of a row once per position. The function Pieces::of_channel() computes the
+// values of a channel once per tile. If later work needs the window's result only through the
+// operand of a reduction, the kernel stores this operand in place of the window's result: for
+// softmax(conv(x) + b), the kernel stores v = conv(x) + b, and later exp(v - highest).
 //
 // Tail::By::channel is for kernels whose CTA computes results of one channel: finish() then reads
 // the values of the channel from the variable `kept`, which the statements of of_channel() define.
@@ -49,7 +49,7 @@
 
 namespace cutegen::recipes {
 
-// The numeric arguments of a kernel, as pairs of a name and a plan expression.
+// The numeric arguments of a kernel, as pairs of a name and an expression of the launch plan.
 using Numbers = std::vector<std::pair<std::string, std::string>>;
 
 Numbers geometry(const Fused& fused);
@@ -144,8 +144,8 @@ class Addresses {
   // Writes the element of `o` at the position (n, channel, p0, p1, p2) in the kernel's variables.
   std::string element_here(const Operand& o, const std::string& word);
   const Numbers& numbers() const { return numbers_; }
-  // Returns the strides along the last axis. They are nearly always 1, and positions whose distance
-  // is constant share their address arithmetic if the kernel knows the stride.
+  // Returns the strides along the last axis. These strides are nearly always 1, and positions whose
+  // distance is constant share their address arithmetic if the kernel knows the stride.
   const Numbers& constants() const { return constants_; }
   const Numbers& offsets() const { return offsets_; }
   const std::vector<std::string>& requirements() const { return requirements_; }
@@ -199,8 +199,8 @@ class Tail : public TailOperands {
   // Returns the strides in the text that the Tail's functions have written so far.
   const Numbers& numbers() const { return addresses_.numbers(); }
   const Numbers& constants() const { return addresses_.constants(); }
-  // Writes the device functions for one element. They compute the operands of the reductions, and
-  // the outputs, from the window's result.
+  // Writes the device functions for one element. These functions compute the operands of the
+  // reductions, and the outputs, from the window's result.
   std::string compute() { return pieces_.functions(); }
   // Writes the statements that reduce over the channels.
   std::string passes();
