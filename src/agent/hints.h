@@ -3,8 +3,8 @@
 //
 // Contract: each hint belongs to one kind of failure: a compiler error, a fault that the device
 // reports, or wrong values. Some hints also depend on the program's source. Words in an unrelated
-// part of the verdict never trigger a hint. certain_faults() finds faults of a program that are
-// certain even before compilation.
+// part of the verdict never trigger a hint. The function certain_faults() finds faults that prevent
+// a program from running, and that show even before compilation.
 //
 // Example: for (const std::string& hint : hints_for(program, verdict)) prompt += "- " + hint;
 #pragma once

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 24 metrics of a kernel that the strategy `cudaforge` shows to its judge. Each metric has
-// cutegen's name and the name of the most similar metric of Nsight Compute.
+// The 24 metrics of a kernel that the strategy `cudaforge` shows to the language model that plays
+// the judge. Each metric has cutegen's name and the name of the most similar metric of Nsight
+// Compute.
 //
 // Contract: judge_metrics() always returns the same 24 metrics in the same order. If the profile
 // does not have a metric, `value` is empty, and `why` gives the reason. The simulator counts a

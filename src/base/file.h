@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions for files and file descriptors: bounded reads, atomic writes, private folders.
 //
-// Contract: read_file() refuses folders, devices and files of more than `limit` bytes. write_file()
-// replaces the target atomically (temporary file, fsync, rename), and private_dir() creates folders
-// with mode 0700.
+// Contract: read_file() refuses folders, devices and files of more than `limit` bytes. The function
+// write_file() replaces the target atomically (temporary file, fsync, rename), and private_dir()
+// creates folders with mode 0700.
 //
 // Example: CG_TRY(std::string text, read_file("task.py", 4 << 20));
 #pragma once

@@ -54,8 +54,8 @@ class Ledger {
   Result<Json> open_call(const ChatModel& model, const ChatRequest& request);
   // Cancels the reservation of a call whose request was not sent.
   void drop_call(int64_t call);
-  // Updates the Ledger with one event. apply() uses the events call_started, call_ended and
-  // evaluated, and the field clock_ms of every event.
+  // Updates the Ledger with one event. The function apply() uses the events call_started,
+  // call_ended and evaluated, and the field clock_ms of every event.
   void apply(EventType type, const Json& data);
 
   // Returns which limit the run has reached, such as "budget: dollars ($2.0100 of $2.0000)". The

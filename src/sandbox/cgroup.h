@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cgroup: a control group (version 2) for one child process, if cutegen may create one.
+// Cgroup: a control group (version 2) for one child process, if cutegen may create control groups.
 //
 // Unlike rlimits, a cgroup limits the total memory and the number of the child's processes, and its
 // limits also apply to root.

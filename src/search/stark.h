@@ -12,8 +12,8 @@
 // it cannot select any node. The random numbers follow from the seed in the settings and are part
 // of the question, so that a replay can check them.
 //
-// With the setting `published`, `stark` is the algorithm of its paper. Otherwise, it differs in
-// seven ways, each with a switch in StarkSettings:
+// With the setting `published`, `stark` is the algorithm of its paper. Without `published`, `stark`
+// differs from this algorithm in seven ways, each with a switch in StarkSettings:
 // - It repairs almost correct programs at once.
 // - It does not evaluate a program twice.
 // - Planners see bounds and profiles.
@@ -81,8 +81,8 @@ class StarkStrategy final : public Machine {
   std::optional<Family> family_;
   bool has_source_ = false;
   Role role_ = Role::planner;  // the role to which the open question goes
-  // fixes_: number of consecutive repairs of almost correct programs. unusable_: number of
-  // consecutive unusable answers.
+  // The numbers of consecutive repairs of almost correct programs, and of consecutive unusable
+  // answers.
   int fixes_ = 0, unusable_ = 0;
   std::optional<std::string> best_;
   std::optional<Timing> best_timing_;

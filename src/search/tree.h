@@ -10,8 +10,8 @@
 //   were programs that the run already knew.
 // If several nodes are equally fast, fastest() returns the newest node with `drift`, so that a
 // search can cross a plateau, and the oldest node without `drift`. A window lists the nodes that a
-// question to one role shows, each node once. It omits the root, because every question shows the
-// reference anyway.
+// question to one role shows, each node once. A window omits the root, because every question shows
+// the reference anyway.
 //
 // Example: Tree tree({.root_children = 5}); int n = tree.add({.id = "c1", .ns = 80}, 0);
 #pragma once

@@ -105,9 +105,10 @@ struct RunView {
   // Returns the incumbent's speedup over the fastest baseline that is as precise as the task's math
   // mode requires.
   std::optional<BaselineGain> gain() const;
-  // over_first(): the step's speedup over the first correct program; nullopt for an imported step.
-  // over_floor(): the step's time divided by the task's floor (the least possible time). For an
-  // imported step, it uses the floor on the step's device.
+  // The function over_first() returns the step's speedup over the first correct program, or nullopt
+  // for an imported step. The function over_floor() returns the step's time divided by the task's
+  // floor (the least possible time). For an imported step, over_floor() uses the floor on the
+  // device that measured the step.
   std::optional<double> over_first(const RunStep& step) const;
   std::optional<double> over_floor(const RunStep& step) const;
   // Return the incumbent's profile or certificate, or null.

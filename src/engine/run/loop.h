@@ -25,8 +25,8 @@ struct Parts {
   std::function<Result<std::unique_ptr<Proposer>>(const OptimizeSettings&, const eval::OpenedTask&)>
       make_proposer;
   std::function<int64_t()> now_ms;  // any steady clock
-  // Opens the language model of a proposer that needs one. For the model `replay:RUN`, the store
-  // has the recorded answers.
+  // Opens the language model for a proposer that calls a language model. For the model
+  // `replay:RUN`, the store has the recorded answers.
   std::function<Result<std::unique_ptr<llm::ChatModel>>(const OptimizeSettings&, store::Store&)>
       open_model{};
   // Finds a task's cached baselines; without this function, runs have no baselines.

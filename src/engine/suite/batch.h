@@ -71,8 +71,8 @@ Result<void> run_batch(const Parts& parts, const Context& ctx, store::Store& sto
                        const BatchSettings& settings, const std::vector<BatchItem>& items,
                        BatchObserver& observer);
 
-// Returns the exit code for several rows: 0 if at least one row is correct. Otherwise, returns the
-// code of the rows' status if all rows have the same status, else kExitFailed.
+// Returns the exit code for several rows. The code is 0 if at least one row is correct. Otherwise,
+// it is the code of the rows' status if all rows have the same status, else kExitFailed.
 int exit_code(const std::vector<const RunRow*>& rows);
 
 // The largest size of bench.json and compare.json, in bytes.
