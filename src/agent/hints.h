@@ -19,7 +19,7 @@
 namespace cutegen::agent {
 
 std::vector<std::string> hints_for(const KernelProgram& program, const Verdict& verdict);
-size_t known_hints();  // number of hints, for a test that checks that every hint has a test
+size_t known_hints();  // number of hints; a test checks that every hint has a test
 // Finds faults such as dynamic shared memory for which the plan requests no bytes, or a block with
 // more shared memory or threads than the GPU permits.
 std::vector<Error> certain_faults(const KernelProgram& program, const GpuSpec& gpu);

@@ -4,8 +4,9 @@
 // Compute.
 //
 // Contract: judge_metrics() always returns the same 24 metrics in the same order. If the profile
-// does not have a metric, `value` is empty, and `why` gives the reason. The simulator counts a
-// metric from the executed PTX or models it. The table in docs/profile.md lists all metrics.
+// does not have a metric, `value` is empty, and `why` gives the reason. On the simulator, some
+// metrics are counts of the executed PTX, and the other metrics are modelled. The table in
+// docs/profile.md lists all metrics.
 //
 // Example: for (const Metric& m : judge_metrics(kernel, gpu)) if (m.value) print(m.name, *m.value);
 #pragma once

@@ -86,9 +86,9 @@ class ToolDesk {
   int64_t calls_left() const;
   int calls() const { return calls_; }
   const Drafts& drafts() const { return drafts_; }
-  // Returns the final program of the question: the model's answer (empty if unusable) or a faster
-  // draft. If a draft is correct, choose() also evaluates the answer, to compare their times. The
-  // returned candidate has an id if it was evaluated.
+  // Returns the final program of the question: `answer` (the model's answer; empty if the reply was
+  // unusable) or a faster draft. If a draft is correct, choose() also evaluates the answer, to
+  // compare their times. The returned candidate has an id if it was evaluated.
   Result<std::optional<Candidate>> choose(const Context& ctx, std::optional<Candidate> answer);
 
  private:
@@ -113,7 +113,8 @@ class ToolDesk {
   ToolSetting set_;
   ToolHost& host_;
   Drafts drafts_;
-  std::map<std::string, Json> shorter_;  // arguments as changes, by the id of the call
+  // by the call's id: the arguments, with changes instead of the whole program
+  std::map<std::string, Json> shorter_;
   int calls_ = 0, evaluations_ = 0;
 };
 

@@ -41,8 +41,8 @@ Result<void> private_dir(const std::filesystem::path& path);
 std::filesystem::path program_dir();
 // Returns the folder with the files that cutegen reads at run time (include/cutegen, python/, ...).
 // The folder is $CUTEGEN_SHARE if set. Otherwise, share_dir() tries the program's folder and the
-// folders above it, each also with the subfolder `share`, and returns the first that contains
-// include/cutegen.
+// folders above it, each also with the subfolder `share`, and returns the first folder that
+// contains include/cutegen.
 Result<std::filesystem::path> share_dir();
 // Finds another program of this build ("cutegen-runner") in $CUTEGEN_BIN, in the folder of the
 // running program, or in ../bin.

@@ -44,8 +44,8 @@ struct ProfileRemark {
   Origin origin = Origin::modelled;  // origin of the figures in `message`
 };
 
-// Names of some GPU units that can limit a kernel. The time model and the counters also use "fma",
-// "tensor", "issue" and "xu".
+// Names of some GPU units that can limit a kernel. The time model and the counters also use the
+// names "fma", "tensor", "issue" and "xu".
 namespace gpu_unit {
 inline constexpr const char *dram = "dram", *l2 = "l2", *l1 = "l1", *shared = "shared",
                             *latency = "latency", *launch = "launch";

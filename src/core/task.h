@@ -34,7 +34,7 @@ struct TensorInfo {
   DType dtype = DType::f32;
   Shape shape;           // the tensor's shape at the official sizes
   bool mutated = false;  // the reference module changes the tensor in place
-  // For a floating-point output: the least accurate math mode among the values from which the
+  // For a floating-point output: the least accurate math mode of the values from which the
   // reference computes the output. Unset if it is the task's math mode.
   std::optional<MathMode> math_mode = {};
   // True if the task has TF32 convolutions, but this fp32 output depends on no convolution.

@@ -118,11 +118,11 @@ struct Compat {
   int64_t elements = 0, wrong = 0;
 };
 
-// The error of one output as a whole, on the inputs that came nearest to the limit. Before
-// averaging, cutegen divides each element's error by the element's scale (Expected::unit in
-// tensor/compare.h). The fields with the prefix `native_` have the errors of the native reference
-// (PyTorch in the task's dtypes). The fields with the prefix `sequential_` have the errors of a
-// second computation, which sums one term after another (docs/tolerance.md).
+// The error of one output as a whole, on the input set on which the error came nearest to its
+// limit. Before averaging, cutegen divides each element's error by the element's scale
+// (Expected::unit in tensor/compare.h). The fields with the prefix `native_` have the errors of the
+// native reference (PyTorch in the task's dtypes). The fields with the prefix `sequential_` have
+// the errors of a second computation, which sums one term after another (docs/tolerance.md).
 struct ErrorGate {
   std::string output, family, shape;
   double rms = 0, native_rms = 0, sequential_rms = 0, rms_limit = 0;

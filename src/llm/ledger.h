@@ -7,7 +7,7 @@
 // call, or returns an error if the budget is too small. The event `call_ended` replaces the
 // reservation of a call by its real cost. If a call never ended (because of a crash), its
 // reservation stays charged. The engine may apply the event of a call twice, because apply()
-// ignores events that it already has. Several threads may use one Ledger.
+// ignores a call's event that it has already applied. Several threads may use one Ledger.
 //
 // Example:
 //   Ledger ledger({.usd = 2.0}); for (const Event& e : events) ledger.apply(e.type, e.data);

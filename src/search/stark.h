@@ -19,7 +19,7 @@
 // - Planners see bounds and profiles.
 // - A bandit (families.h) chooses the kind of change.
 // - If a change failed and its repair gains time, the bandit credits the kind of the change.
-// - If programs are equally fast, the search continues from the newest.
+// - If programs are equally fast, the search continues from the newest program.
 // - It changes a first program only when two first programs are correct.
 //
 // Example: make_strategy(StrategyKind::stark, {.agents = AgentSettings{.stark = {.seed = 7}}});

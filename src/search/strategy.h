@@ -100,7 +100,8 @@ struct StarkSettings {
   bool families = true;        // whether a bandit chooses the kind of change (families.h)
   bool credit = true;          // whether the bandit credits repairs and discounts failures
   bool drift = true;           // whether to prefer the newest of equally fast programs
-  int starts = 2;              // number of correct first programs before the search changes one
+  // how many first programs must be correct before the search changes one of them
+  int starts = 2;
   bool operator==(const StarkSettings&) const = default;
 };
 

@@ -85,7 +85,7 @@ Independent independent_errors(std::span<const double> errors_in_units, const Sh
 // output. For example, the mean of a row whose values are 200 below all others is less accurate.
 // The function worst_slices() picks a tenth of the slices, and at least one, along the axis whose
 // slices differ most. It picks none if the axis has fewer than four slices or if no axis has slices
-// with shared errors. Element i is in slice i / inner % size.
+// with shared errors. Element i is in slice (i / inner) % size.
 struct WorstSlices {
   size_t inner = 1, size = 1;
   std::vector<uint8_t> worst = {};  // one flag per slice

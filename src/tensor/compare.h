@@ -79,10 +79,12 @@ struct Expected {
   std::shared_ptr<const ReferenceErrors> references = {};
 };
 
-// kAnyValue: any value passes, because the result depends on the order of evaluation. kNanToo: NaN
-// also passes, because some order of evaluation gives NaN. kOneStep: an integer may differ from the
-// truth by one. kOutsideWhole: the element has its own tolerance, but does not count in the RMS and
-// the bias (worst_slices).
+// Flags of an element:
+// - kAnyValue: any value passes, because the result depends on the order of evaluation.
+// - kNanToo: NaN also passes, because some order of evaluation gives NaN.
+// - kOneStep: an integer may differ from the truth by one.
+// - kOutsideWhole: the element has its own tolerance, but does not count in the RMS and the bias
+//   (worst_slices() in tensor/aggregate.h).
 enum OrderFlag : uint8_t { kAnyValue = 1, kNanToo = 2, kOutsideWhole = 4, kOneStep = 8 };
 
 enum class KeepReferences : bool { no, yes };

@@ -36,7 +36,8 @@ struct TorchWorkerOptions {
   std::string python;            // default: $CUTEGEN_PYTHON, the project's venv, python3
   std::filesystem::path script;  // default: the installed python/ folder
   Nanoseconds call_timeout = std::chrono::seconds(60);
-  Nanoseconds start_timeout = std::chrono::seconds(60);  // enough for a slow disk
+  // long, because PyTorch may load from a slow disk
+  Nanoseconds start_timeout = std::chrono::seconds(60);
   int64_t memory_bytes = int64_t{16} << 30;
   bool require_sandbox = false;  // fail if a sandbox protection is missing
   std::string device;            // the child's GPU, such as "cuda:0"; empty: no GPU
@@ -128,7 +129,7 @@ struct Excerpt {
 // GPU memory that the caller owns, and the tensors that the worker writes to this memory.
 // TensorSlot::part is "value", "native", "truth" (f64) or, for floating-point outputs, "margin"
 // (f64). The margin of an element is the larger of its sensitivity and the largest native error
-// among elements of nearest magnitude.
+// among the elements nearest in magnitude.
 struct GpuMemory {
   int descriptor = -1;
   size_t bytes = 0;

@@ -50,7 +50,8 @@ class Buffers {
   Result<const PlacedBuffer*> find(const std::string& name, const std::string& step) const;
   // Chooses copy `run % n` of each buffer with n copies, for timed run `run`.
   void use_copy(int run) { run_ = run; }
-  // Refills the copy that use_copy() chose with the pattern, or from the initial buffer.
+  // Refills the copy that use_copy() chose. The new content comes from the pattern or from the
+  // initial buffer.
   Result<void> refill(const std::string& name, Handle stream);
   // Restores the initial values of a tensor that the program mutates, in the copy that use_copy()
   // chose.

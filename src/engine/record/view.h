@@ -102,8 +102,8 @@ struct RunView {
   Result<void> apply(const Event& event);
   const RunStep* find(const std::string& candidate) const;
   const RunStep* incumbent() const { return find(best); }
-  // Returns the incumbent's speedup over the fastest baseline that is as precise as the task's math
-  // mode requires.
+  // Returns the incumbent's speedup over the fastest baseline with which candidates compete
+  // (in_math_mode() in core/baseline.h).
   std::optional<BaselineGain> gain() const;
   // The function over_first() returns the step's speedup over the first correct program, or nullopt
   // for an imported step. The function over_floor() returns the step's time divided by the task's

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The run loop with its dependencies as parameters, so that tests can pass fakes.
 //
-// Contract: the contract of engine/run/run.h applies. `Parts` provides the evaluator, the proposer
-// or the model, and the clock. Apart from `Parts`, the loop accesses only the store and the out
-// folder.
+// Contract: the functions obey the contract in engine/run/run.h. `Parts` provides the evaluator,
+// the proposer or the model, and the clock. Apart from `Parts`, the loop accesses only the store
+// and the out folder.
 //
 // Example: Parts parts = real_parts(); optimize_with(parts, ctx, store, settings, observer);
 #pragma once
@@ -45,7 +45,8 @@ Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, store::S
 Result<RunResult> resume_with(const Parts& parts, const Context& ctx, store::Store& store,
                               const std::string& run, RunObserver& observer);
 
-// An evaluator in which the run's task is open. If the start fails, open_task() tries once more.
+// An evaluator in which the run's task is open. If the environment fails while the evaluator opens
+// the task, open_task() starts a second evaluator.
 struct Opened {
   std::unique_ptr<eval::EvaluatorClient> evaluator;
   eval::OpenedTask task;

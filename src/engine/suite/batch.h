@@ -40,7 +40,8 @@ struct RunRow {
   bool ended() const { return status != RowStatus::pending && status != RowStatus::interrupted; }
   std::optional<double> floor_ratio() const;  // best time / floor (least possible time)
   std::vector<BaselineGain> gains() const;
-  // The speedup over the fastest baseline with at least the precision of the task's math mode.
+  // The speedup over the fastest baseline with which candidates compete (in_math_mode() in
+  // core/baseline.h).
   std::optional<BaselineGain> hardest_gain() const;
 };
 
