@@ -29,7 +29,7 @@ std::string request_hash(const ChatRequest& request);
 // Describes the first difference of two JSON values. `recorded` and `now` are shortened; for long
 // texts, they contain only the part around the differing byte.
 struct Difference {
-  std::string place;  // a JSON pointer; "/messages/0/text: byte 7" in texts
+  std::string place;  // a JSON pointer; within a text also the position: "/messages/0/text: byte 7"
   std::string recorded, now;
 };
 std::optional<Difference> find_difference(const Json& recorded, const Json& now);

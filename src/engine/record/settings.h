@@ -64,7 +64,8 @@ struct OptimizeSettings {
   Json resolved_config = Json::object();  // every setting with its value and source
   // Whether the user chose the dialect (CuTe or plain CUDA). For a task that is a CUDA kernel, the
   // default is plain CUDA.
-  bool dialect_asked = false;  // not in the journal, which records the dialect itself
+  // The journal does not record this flag, because it records the dialect itself.
+  bool dialect_asked = false;
 };
 
 }  // namespace cutegen::engine

@@ -51,7 +51,7 @@ struct BatchItem {
   // to twice the limit.
   double minutes = 0;
   bool goes_on = false;  // continue an unfinished run that an earlier process began
-  std::string since;     // if set: reuse finished runs, too, but no run from before this time
+  std::string since;     // if set: reuse finished runs, too, except runs from before this time
 };
 
 struct BatchSettings {
