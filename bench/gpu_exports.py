@@ -80,7 +80,7 @@ class Program:
         return self.name.startswith(("recipe_", "file_"))
 
     def make(self, options: argparse.Namespace) -> None:
-        """The builtin program; the safe choice of its parameters."""
+        """The builtin program, with the safe choice of its parameters."""
         if self.is_recipe() and not self.folder.exists():
             made = self.run(options, "optimize", self.task, "--model", "builtin", "--evaluations", 1, "--quiet",
                             "--out", self.folder, "--runs", self.work / f"{self.name}_runs")
@@ -275,7 +275,7 @@ class Checks:
 
 
 def check_all(device: str, what: str, out: str, folders: list[str]) -> None:
-    """One line of JSON an export. what: "try" (everything but time) or "time"."""
+    """Writes one line of JSON for each export. what: "try" (everything but time) or "time"."""
     import torch
     torch.backends.cudnn.allow_tf32 = False  # references are computed in float32
     with open(out, "w", encoding="utf-8") as file:

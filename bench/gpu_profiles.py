@@ -109,7 +109,7 @@ class Bench:
         self.lines: list[Json] = []
 
     def work(self, entries: list[Json], environment: dict[str, str]) -> None:
-        """One evaluator over its share of the programs."""
+        """Judges a share of the programs with one evaluator."""
         import gpu_turnaround
         evaluator = gpu_turnaround.Evaluator(self.options.bin, self.options.device, environment, self.options.python)
         for entry in entries:

@@ -200,7 +200,7 @@ def judge_one(kernelbench: str, task: str, model: str, build: str) -> None:
 
 
 def judge_all(pairs: list[Json], tasks: dict[str, Json], kernelbench: Path, sources: Path, jobs: int) -> list[Json]:
-    """KernelBench's results, several in parallel. If there are many, the first one is also judged alone before."""
+    """KernelBench's results, several in parallel. If there are many pairs, judges the first one alone before."""
     includes = [p for p in ("cutlass", "include", "headers/cutlass") if (sources / p / "cute").is_dir() or
                 (sources / p / "cutegen").is_dir()]
     environment = {**os.environ, "PAIR_INCLUDES": ":".join(str((sources / p).absolute()) for p in includes)}

@@ -78,7 +78,7 @@ class Program:
         return function
 
     def run(self, tensors: dict[str, Tensor], stream: int, after: Callable[[], None] = lambda: None) -> None:
-        """Launches all steps, and calls `after` behind each."""
+        """Launches all steps, and calls `after` after each step."""
         for number, (step, function) in enumerate(zip(self.spec["steps"], self.functions)):
             kept, places = [], []  # memory, and the place of the values in it
             for a in step["args"]:

@@ -91,7 +91,7 @@ def make(task: Json, family: str) -> Json:
                                        "dtypes")}, "family": family, "seed": 1, "shape": "official",
                "slots": slots}
     began = time.monotonic()
-    memory: list[Any] = []  # Memory, where the worker has memory.Mapped
+    memory: list[Any] = []  # Memory takes the place of the worker's memory.Mapped
     try:
         memory.append(Memory(max(count, 256)))
         line["notes"] = official.fill(request, memory)["notes"]

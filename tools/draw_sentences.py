@@ -26,7 +26,7 @@ Sentence = tuple[int, str]  # line, text
 
 
 def split_sentences(lines: Iterable[tuple[int, str]]) -> Iterator[Sentence]:
-    """The sentences of one paragraph, each with the line it begins on."""
+    """The sentences of one paragraph, each with the line on which it begins."""
     text, starts = "", []
     for number, line in lines:
         starts.append((len(text), number))

@@ -49,7 +49,7 @@ HONEST = ROOT / "tests/honest"
 EQUIVALENT = ROOT / "tests/mutants/equivalent.json"
 HASH_BYTES = 64  # an entry of the compile cache starts with the hash of the rest
 COUNTED = ("caught", "missed")
-MOST = 6  # at most this many times the wanted mutants are judged per program
+MOST = 6  # a program's judged mutants are at most this many times the wanted number
 
 
 class Work:

@@ -69,7 +69,7 @@ BLOCK = re.compile(r"^(?:template <[^;{}]*>\n)?(?:(?:struct|class) (?:alignas\([
 
 
 def used_components(source: str, include: Path) -> str:
-    """The source preceded by the device components that it uses; mutants of unused ones would mean nothing."""
+    """The source preceded by the device components that it uses. Mutants of unused components would mean nothing."""
     text = inline_components(source, include)
     start = text.rfind("using namespace cute;")
     if start < 0:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part that split keys add to kernels/attention/fused.cu. The emitted kernel omits this heading.
+// Added to kernels/attention/fused.cu if several CTAs share the keys. The emitted kernel omits this heading.
 
 // Adds the parts of the keys in a fixed order, weighted by their sums of exponentials.
 extern "C" __global__ void __launch_bounds__(256)

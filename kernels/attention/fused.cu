@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // {{title}}
 //
-// {{result}} = softmax(scale * {{q}} {{k}}^T) {{v}}, for all heads. As many CTAs as the GPU holds take tiles of
-// Attention::kRows rows, one after the other. A producer loads tiles of kKeys keys, while consumers
-// multiply and keep a running softmax. The plan sets USE_TMA: 1 if tensor maps can describe q, k, v.
+// {{result}} = softmax(scale * {{q}} {{k}}^T) {{v}}, for all heads. The grid has as many CTAs as the GPU
+// can hold. Each CTA takes tiles of Attention::kRows rows, one after the other. A producer loads tiles of
+// kKeys keys, while consumers multiply and keep a running softmax. The plan sets USE_TMA: 1 if tensor maps can describe
+// q, k, v.
 #include <cute/tensor.hpp>
 #include <cutegen/attention_wgmma.cuh>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // {{title}}
 //
-// All operands have the index of the result, so every tensor is one flat row of vectors with the
+// A result needs only the operands' elements at its own index, so every tensor is one flat row of vectors with the
 // modes (element of the vector, vector). A thread takes kItems vectors at a distance of kThreads, so
 // that neighbouring threads access neighbouring vectors.
 #include <cute/tensor_impl.hpp>

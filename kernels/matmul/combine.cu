@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part that a split product adds to kernels/matmul/tiled.cu. The emitted kernel omits this heading.
+// Added to kernels/matmul/tiled.cu if several CTAs share the depth. The emitted kernel omits this heading.
 
 // Adds the parts of the depth in a fixed order, then does the work after the product.
 extern "C" __global__ void __launch_bounds__(256)

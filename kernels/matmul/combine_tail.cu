@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part that a split last round adds to kernels/matmul/persistent.cu. The emitted kernel omits this heading.
+// Added to kernels/matmul/persistent.cu if CTAs share the last round's tiles. The emitted kernel omits this heading.
 
 // Adds the parts of each tile of the last round in a fixed order, then does the work after the product.
 extern "C" __global__ void __launch_bounds__(256)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // {{title}}
 //
-// out(m, n) = finish(sum over k of {{a}}(m, k) * {{b}}(n, k)). As many CTAs as the GPU holds compute tiles of
-// kTileM x kTileN, one after the other. A producer loads tiles of both operands, kTileK deep, while
-// consumers multiply. Elements beyond an edge read as zero; results beyond an edge are not written.
+// out(m, n) = finish(sum over k of {{a}}(m, k) * {{b}}(n, k)). The grid has as many CTAs as the GPU can
+// hold. Each CTA computes tiles of kTileM x kTileN, one after the other. A producer loads tiles of
+// both operands, kTileK deep, while consumers multiply. Elements beyond an edge read as
+// zero; results beyond an edge are not written.
 {{plan}}
 #include <cute/tensor.hpp>
 #include <cutegen/gemm_{{engine}}.cuh>

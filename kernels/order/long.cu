@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // {{title}}
 //
-// Rows that do not fit shared memory. `{{name}}_tiles` sorts tiles of kTile elements. Each step of
+// Sorts rows that do not fit into shared memory. `{{name}}_tiles` sorts tiles of kTile elements. Each step of
 // `{{name}}_merge` merges pairs of sorted runs: a thread finds by binary search where its elements of the
-// merged run begin in both. `{{name}}` writes the results. Keys hold an element and its position.
+// merged run begin in both runs. `{{name}}` writes the results. Keys hold an element and its position.
 // The plan sets {{macro}}: 1 if the row is not a multiple of the vector.
 #include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // {{title}}
 //
-// The first elements of each row in order. kWidth threads share a row. Each thread finds the first of its own
-// elements, and the threads agree on the first of all. The thread with this element then finds its own next one.
+// Finds the first elements of each row in sorted order. kWidth threads share a row. Each thread finds the first of its
+// own elements, and the threads agree on the first of all. The thread with this element then finds its next element.
 // The plan sets {{macro}}: 1 if the row is not a multiple of the vector.
 #include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>

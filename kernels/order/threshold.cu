@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // {{title}}
 //
-// The first n elements of each row in order; a CTA takes a row. Each thread finds the first of its own elements. The
-// n-th of these is a bound: the first n elements of the row are not behind it. The CTA therefore sorts only elements
-// that are not behind the bound. If these do not fit or n > kThreads, the threads agree on one element after another.
+// Finds the first n elements of each row in sorted order; a CTA takes a row. Each thread finds the first of its own
+// elements. The n-th of these elements is a bound: no element behind the bound is among the first n of the row. The CTA
+// therefore sorts only elements that are not behind the bound. If these elements do not fit or n > kThreads, the
+// threads agree on one element after another.
 // The plan sets {{macro}}: 1 if the row is not a multiple of the vector.
 #include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>

@@ -3,7 +3,8 @@
 //
 // A cluster of kCtas CTAs takes kRows sequences and walks along their steps. A step needs the whole state of the step
 // before it, so every CTA has all states in shared memory. A CTA computes its own part of the next states and writes it
-// to all CTAs of the cluster. The weights of a CTA's first `kept` states stay in shared memory; L2 serves the others.
+// to all CTAs of the cluster. The weights of a CTA's first `kept` states stay in shared memory; L2 serves the
+// other weights.
 #include <cutegen/recurrent.cuh>
 #include <cutegen/resident.cuh>
 

@@ -4,7 +4,7 @@
 // Pooling by lines. A team of kTeam threads computes kPlanes x kRows x kColumns results of one image
 // and channel. Each thread first collects vectors of the input down its columns. The team then
 // collects along these lines in shared memory, so an input passes through it once for kRows results.
-// Of kPlanes > 1 results, each ends at the plane of the input where the next begins.
+// If kPlanes > 1, the window of each result ends at the input plane at which the next window begins.
 // The plan sets {{macro}}: 1 if lines of the input are not whole aligned vectors; and {{steps}}.
 #include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes that must agree in one call, and indices that must lie within a tensor.
+"""Finds calls whose sizes do not agree, and constant indices that lie outside a tensor.
 
 Meta kernels do not look at values, and some do not compare sizes, so a trace would accept a shape at which forward()
 raises.

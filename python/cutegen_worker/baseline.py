@@ -257,7 +257,7 @@ class Opened:
             self.waited_s, start = self.waited_s + now - start, now
 
     def cool(self) -> Callable[[], None]:
-        """Cools the L2. Call the result later: it waits for the GPU and notes how long that took."""
+        """Cools the L2. Returns a function to call later, which waits for the GPU and records how long this took."""
         self.restore()
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         half = self.flush.numel() // 2

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds results that depend on a cast of NaN, an infinite or a too large number to an integer.
+"""Finds results that depend on a cast to an integer, if the cast number is NaN, infinite or too large.
 
 C++ and PyTorch leave the result of such a cast undefined, and CPUs and GPUs differ. The reference runs twice with two
-results of these casts; what differs between the two runs is not judged.
+different results of these casts. The evaluator does not judge elements that differ between the two runs.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a module's calls say about the values of its inputs, from one trace on meta tensors.
+"""Finds what a module's calls say about the values of its inputs, from one trace on meta tensors.
 
 Indices: which size an integer input indexes, so that its values stay below that size at every shape.
 Magnitudes: how large inputs may be before two correct programs differ, because one multiplies in float and

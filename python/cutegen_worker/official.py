@@ -2,8 +2,8 @@
 """A set at the official shape, made on the GPU and written into the evaluator's memory.
 
 A set has the parts described in values.py, but `margin` replaces the sensitivity: the larger of the sensitivity
-and the native reference's error among the elements of nearest magnitude. The comparison kernel needs it in
-addition to truth and native result. The rule equals src/tensor/compare.cpp's.
+and the native reference's error among the elements of nearest magnitude. The comparison kernel needs the
+margin in addition to truth and native result. The rule equals src/tensor/compare.cpp's.
 """
 
 from __future__ import annotations

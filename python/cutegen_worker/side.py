@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The side file NAME.toml: what a task file cannot say. Keys in docs/tasks.md."""
+"""Reads the side file NAME.toml, which adds what a task file cannot say. docs/tasks.md lists the keys."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GPU's lock. Its holder measures, while other processes may build.
+"""The GPU's lock. The process that holds it measures; other processes may build modules at the same time.
 
 The caller opens the lock file (flock), which all cutegen processes on the machine share.
 """

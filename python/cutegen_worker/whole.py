@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds results that every order of evaluation computes exactly, because they count.
+"""Finds results that every order of evaluation computes exactly, because they are small whole numbers.
 
 A sum, product or running sum of whole numbers has no rounding error if its terms are small enough. The module may
-compare such a result with a whole number, as in `place == torch.arange(slots)`. A result that is moved by a rounding
-would equal no whole number, and every result after the comparison would seem uncertain.
+compare such a result with a whole number, as in `place == torch.arange(slots)`. If orders.py moved such a result by a
+rounding, it would equal no whole number, and every result after the comparison would seem uncertain.
 """
 
 from __future__ import annotations

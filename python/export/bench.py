@@ -4,8 +4,8 @@
 Each round runs the export and the baselines in random order. Modes: `cold` writes and copies a large buffer
 before each run, so that the L2 holds other data, queues the run behind a waiting kernel and times it with
 events. `graph` does the same with a CUDA graph. `call` uses the host's clock, from the call to its end, with
-a cold L2. Times are medians, ratios are medians over rounds. If there is a certificate, its times follow; its
-`call` of the program starts in C++, without PyTorch's overhead.
+a cold L2. Times are medians, ratios are medians over rounds. If the export has a certificate, the output also lists
+the certificate's times. There, the mode `call` of the program starts in C++, without PyTorch's overhead.
 """
 
 from __future__ import annotations

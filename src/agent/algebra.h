@@ -2,7 +2,8 @@
 // Finds work in a task's graph that algebra can remove.
 //
 // Contract: removable_work() returns one sentence for each part of the graph that can be
-// simplified, in the order of the graph. Each sentence names the graph's nodes as the prompt does.
+// simplified, in the order of the graph. Each sentence uses the node names that the prompt to the
+// language model shows.
 //
 // Example: for (const std::string& line : removable_work(task)) prompt += "- " + line + "\n";
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the SEARCH text of an edit in a file.
+// Finds the place in a file that a SEARCH/REPLACE edit of a language model changes.
 //
 // Contract: find_anchor() first searches for the exact text, then compares whole lines without
 // their leading and trailing blanks. If the file does not contain the SEARCH text, the returned

@@ -53,12 +53,14 @@ struct Question {
   std::string approach, advice;
   std::string reading;  // what a model in the role `profiler` wrote about `subject`
   std::string family;   // the kind of change that a planner should suggest
-  // Whether the coder may change only the spans of text that `advice` names (agent/grounded.h).
+  // True if the model in the role `coder` may change only the spans of text that `advice` names
+  // (agent/grounded.h).
   bool grounded = false;
   // The id of the run's best program; empty if the question may not mention this program.
   std::string best;
   std::optional<double> best_ns = {};
-  // If the question asks for a first program: a correct program of another approach, or null.
+  // A correct program that follows another approach, if the question asks for a first program;
+  // otherwise, or if there is no such program, null.
   const Candidate* other = nullptr;
   bool profile = false;  // whether the prompt may show figures of the profile
   int repair = 0;        // number of this repair in a series of repairs, from 1

@@ -3,10 +3,10 @@
 // full text and ends with changes can use the provider's prompt cache.
 //
 // Contract: the changes have the format of answers (agent/reply.h): whole functions if they are
-// short, SEARCH/REPLACE for parts of long functions, JSON pointers for the plan. changes_text()
-// returns nothing unless the changes are much shorter than the program and reproduce `program` byte
-// for byte when applied to `base`. If changes_text() returns nothing, the prompt must show the
-// whole program.
+// short, SEARCH/REPLACE for parts of long functions, JSON pointers for the plan. The function
+// changes_text() returns nothing unless the changes are much shorter than the program and reproduce
+// `program` byte for byte when applied to `base`. If changes_text() returns nothing, the prompt
+// must show the whole program.
 //
 // Example: if (auto text = changes_text(base, program)) say(*text); else say(whole(program));
 #pragma once

@@ -20,7 +20,8 @@ std::string describe_tensors(const Task& task);
 std::string describe_graph(const Graph& graph, int detail);
 std::string describe_floor(const TaskBrief& brief);
 std::string describe_program(const KernelProgram& program);
-// Says which share of the statements uses CuTe. Empty if the program's dialect is plain CUDA.
+// Says which share of the statements uses CuTe. Returns an empty text if the program's dialect is
+// plain CUDA.
 std::string describe_cute(const KernelProgram& program);
 // Writes times with four digits. If `profile` is false, writes one line for each kernel, with its
 // time and its bounds. Otherwise, detail 1 lists each kernel's remarks, and detail 2 also its most
@@ -30,11 +31,12 @@ std::string describe_verdict(const Verdict& verdict, double floor_ns, bool profi
 // counters. The verdict must have a profile.
 std::string describe_profile(const Verdict& verdict);
 struct HistoryText {
-  // One text for each full group of attempts. Later attempts do not change these texts.
+  // describe_history() puts the attempts into groups of equal size. `settled` has one text for each
+  // full group. Because later attempts do not change these texts, providers can cache them.
   std::vector<std::string> settled;
   std::string recent;  // text of the attempts after the last full group
 };
-// Describes the `most` newest attempts and the best of the older attempts.
+// Describes at most `most` of the newest attempts, and the best of the older attempts.
 HistoryText describe_history(const std::vector<Attempt>& history, size_t most);
 // Returns at most `lines` lines of the reference's source, and omits lines in the middle.
 std::string describe_source(const std::string& source, size_t lines);

@@ -4,12 +4,12 @@
 //
 // Contract: the planner writes a span as three lines: "SPAN FILE", "BEGIN: text of its first line"
 // and "END: text of its last line". The file must have exactly one line with the text after BEGIN,
-// and one with the text after END (leading and trailing blanks may differ). BEGIN and END may name
-// the same line. A single line "SPAN plan.json" without BEGIN and END names the whole plan. Spans
-// of one file must not overlap or nest. Outside the spans, no byte of the sources may change, and
-// no file may be added or removed. The plan must not change unless the planner named plan.json.
-// After a fault, the functions return a Reask (a message to the model) that names the fault, the
-// line and the remedy.
+// and exactly one line with the text after END (leading and trailing blanks may differ). BEGIN and
+// END may name the same line. A single line "SPAN plan.json" without BEGIN and END names the whole
+// plan. Spans of one file must not overlap or nest. Outside the spans, no byte of the sources may
+// change, and no file may be added or removed. The plan must not change unless the planner named
+// plan.json. After a fault, the functions return a Reask (a message to the model) that names the
+// fault, the line and the remedy.
 //
 // Example: auto spans = parse_spans(advice, parent); auto ok = check_outside(*spans, parent, now);
 #pragma once

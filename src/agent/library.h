@@ -2,11 +2,12 @@
 // Documentation for models and people: one page with an example kernel for each component (a part
 // of CuTe or of cutegen's device headers), and one page of advice for each class of tasks.
 //
-// Contract: the build embeds the pages docs/components/NAME.md (title, "key: value" lines, text
-// with one kernel) and prompts/guidance/CLASS.md. Tests compile every example for each of its
-// architectures. A task whose workload is "matmul+elementwise" has the classes `matmul` and
-// `fused`. components_for() selects a page if the page covers one of the task's classes, its
-// example runs on the device, and its matrix products are accurate enough for the task's math mode.
+// Contract: the build embeds in cutegen the pages docs/components/NAME.md (title, "key: value"
+// lines, text with one kernel) and prompts/guidance/CLASS.md. Tests compile every example for each
+// of its architectures. A task whose workload is "matmul+elementwise" has the classes `matmul` and
+// `fused`. The function components_for() selects a page on three conditions: the page covers one of
+// the task's classes, the page's example runs on the device, and the matrix products on the page
+// are accurate enough for the task's math mode (gpu/math_mode.h).
 //
 // Example: if (const Component* c = find_component("combine_row")) print(c->text);
 #pragma once

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 24 metrics of a kernel that the strategy `cudaforge` shows to its judge. Each metric has
-// cutegen's name and the name of the most similar metric of Nsight Compute.
+// The 24 metrics of a kernel that the strategy `cudaforge` shows to the language model that plays
+// the judge. Each metric has cutegen's name and the name of the most similar metric of Nsight
+// Compute.
 //
 // Contract: judge_metrics() always returns the same 24 metrics in the same order. If the profile
-// does not have a metric, `value` is empty, and `why` gives the reason. The simulator counts a
-// metric from the executed PTX or models it. The table in docs/profile.md lists all metrics.
+// does not have a metric, `value` is empty, and `why` gives the reason. On the simulator, some
+// metrics are counts of the executed PTX, and the other metrics are modelled. The table in
+// docs/profile.md lists all metrics.
 //
 // Example: for (const Metric& m : judge_metrics(kernel, gpu)) if (m.value) print(m.name, *m.value);
 #pragma once

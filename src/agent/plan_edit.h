@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies an edit to plan.json (the edit names a field by a JSON pointer), and formats plans for
-// prompts.
+// Applies edits to plan.json, and formats plans for prompts. An edit names a field of the plan by a
+// JSON pointer.
 //
 // Contract: edit_plan() applies one edit. `set` replaces a value or adds a field to an existing
 // object. `replace` and `remove` need an existing value. `add` adds a field to an object, or

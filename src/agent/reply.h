@@ -4,9 +4,10 @@
 //
 // Contract: the first line of a fenced block names its format: "file NAME" (a whole file), "edit
 // NAME" (SEARCH/REPLACE), "function NAME" (whole definitions, found by their name) and "plan"
-// (JSON-pointer edits). A whole file may also be in a fence that names no file, if only one file of
-// the program can be meant. parse_reply() accepts any text. If a reply is ambiguous, cut off, or
-// changes nothing, it returns a Reask. The page docs/agents.md describes the format.
+// (JSON-pointer edits). A fence without a file name may also contain a whole file, if only one file
+// of the program can be meant. The function parse_reply() accepts any text. If a reply is
+// ambiguous, is cut off, or changes nothing, parse_reply() returns a Reask. The page docs/agents.md
+// describes the format.
 //
 // Example: auto r = parse_reply(text, &incumbent); if (!r) ask_again(r.error().text);
 #pragma once

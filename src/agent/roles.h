@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roles: converts a Question (to a planner, coder, debugger, ...) to a request to a model, and
-// reads the answers of planners and judges.
+// Converts a Question to a request to a language model, which answers in one role (planner, coder,
+// debugger, judge, ...). Also reads the answers of planners and judges.
 //
 // Contract: the request depends only on the arguments. The parts of a request that change least
 // come first, so that providers can cache these parts:
@@ -14,8 +14,8 @@
 // Without a base, the request shows the subject in full: at the base's place if the subject is
 // long, otherwise after the history. If the part that all questions share exceeds
 // wanted_prefix_tokens, make_request() removes component pages (agent/library.h) and advice. If the
-// shared part still exceeds prefix_tokens, it also shortens the graph and the reference. If the
-// whole request is too long, it shortens the history and the verdict.
+// shared part still exceeds prefix_tokens, make_request() also shortens the graph and the
+// reference. If the whole request is too long, make_request() shortens the history and the verdict.
 //
 // Example: llm::ChatRequest r = make_request(brief, question, {});
 #pragma once
@@ -40,8 +40,8 @@ struct PromptLimits {
 
 llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,
                               const PromptLimits& limits);
-// Returns the message that asks the model again. With `whole`, it asks for the whole program
-// instead of edits.
+// Returns the message that asks the model again. With `whole`, the message asks for the whole
+// program instead of edits.
 std::string reask_text(const Reask& reask, bool whole);
 // Reads the approaches from the answer of a planner, or the advice from the answer of a judge.
 tl::expected<std::vector<std::string>, Reask> parse_advice(const std::string& text,

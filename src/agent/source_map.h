@@ -2,9 +2,9 @@
 // Analyses the text of a device source: finds comments, literals, directives, definitions and
 // unbalanced brackets.
 //
-// Contract: positions are byte offsets in the given text. The functions accept any text.
-// definitions_in() lists the definitions at namespace scope (also within extern "C"), but not
-// members of types. A definition includes its template head and attributes, but not the comment
+// Contract: positions are byte offsets in the given text. The functions accept any text. The
+// function definitions_in() lists the definitions at namespace scope (also within extern "C"), but
+// not members of types. A definition includes its template head and attributes, but not the comment
 // above it.
 //
 // Example: for (const Definition& d : definitions_in(text)) use(text.substr(d.begin, d.size));

@@ -3,11 +3,12 @@
 //
 // Contract: answer() returns one result for every tool call. If a call is invalid or not allowed,
 // its result is an error message. If answer() returns an Error, the run cannot continue. ToolDesk
-// sanitises the results and limits their length. A program that the model passes to `compile` or
-// `evaluate` becomes draft d1, d2, ... if its edits can be applied. Results depend only on the
-// calls and on the ToolHost. Because the ToolHost returns recorded results, a resumed or replayed
-// question gets the same results again. Results reveal no more than a verdict's feedback does, and
-// only about the question's candidates and the run's best program.
+// sanitises the results and limits their length. If the model passes edits to `compile` or
+// `evaluate` and the edits can be applied, the resulting program becomes the next draft (named d1,
+// d2, and so on). Results depend only on the calls and on the ToolHost. Because the ToolHost
+// returns recorded results, a resumed or replayed question gets the same results again. Results
+// reveal no more than a verdict's feedback does, and only about the question's candidates and the
+// run's best program.
 //
 // Example: ToolDesk desk(setting, host); CG_TRY(auto results, desk.answer(ctx, reply.calls));
 #pragma once
@@ -47,12 +48,14 @@ class ToolHost {
   // Returns an error if the record is for a call other than `call`.
   virtual Result<std::optional<ToolRecord>> recorded(const ToolRecord& call) = 0;
   virtual Result<void> record(const ToolRecord& call) = 0;
-  // Compiles and loads the program. The journal has the verdict only in the record of this call.
+  // Compiles and loads the program, but does not run it. The journal records no event `evaluated`
+  // for the verdict; it has only the text of the tool's result.
   virtual Result<Verdict> compile(const Context& ctx, const KernelProgram& program) = 0;
   // Evaluates the draft. Within a question, evaluates each program only once, even after a crash.
   virtual Result<Evaluated> evaluate(const Context& ctx, const Candidate& draft) = 0;
-  // Returns the diff from the run's best program to the draft. Returns an empty text if the
-  // question may not show the best program, or if the programs are equal.
+  // Returns the diff from the run's best program to the draft. If there is no best program, or if
+  // the question may not show it, the diff starts from the question's subject instead. Returns an
+  // empty text if the question has no subject either, or if the programs are equal.
   virtual std::string diff_best(const KernelProgram& draft) const = 0;
 };
 
@@ -83,9 +86,9 @@ class ToolDesk {
   int64_t calls_left() const;
   int calls() const { return calls_; }
   const Drafts& drafts() const { return drafts_; }
-  // Returns the final program of the question: the model's answer (empty if unusable) or a faster
-  // draft. If a draft is correct, choose() also evaluates the answer, to compare their times. The
-  // returned candidate has an id if it was evaluated.
+  // Returns the final program of the question: `answer` (the model's answer; empty if the reply was
+  // unusable) or a faster draft. If a draft is correct, choose() also evaluates the answer, to
+  // compare their times. The returned candidate has an id if it was evaluated.
   Result<std::optional<Candidate>> choose(const Context& ctx, std::optional<Candidate> answer);
 
  private:
@@ -94,7 +97,7 @@ class ToolDesk {
     bool is_error = false;
   };
   using Told = Result<Said>;
-  // The text, or the error text.
+  // Returns the text as a result, or the error's text as an error.
   static Said said(const tl::expected<std::string, std::string>& text) {
     return text ? Said{.text = *text} : Said{.text = text.error(), .is_error = true};
   }
@@ -110,7 +113,8 @@ class ToolDesk {
   ToolSetting set_;
   ToolHost& host_;
   Drafts drafts_;
-  std::map<std::string, Json> shorter_;  // arguments as changes, by the id of the call
+  // by the call's id: the arguments, with changes instead of the whole program
+  std::map<std::string, Json> shorter_;
   int calls_ = 0, evaluations_ = 0;
 };
 

@@ -20,7 +20,7 @@ const char* to_string(Tool tool);
 struct ToolUse {
   Tool tool = Tool::read_docs;
   std::string page;  // for read_docs
-  // The name ("d2") of the draft to use, or of the draft to change. May be empty.
+  // The name ("d2") of the draft that the tool uses or that the edits change; may be empty.
   std::string draft;
   std::string kernel, plan, edits;  // the changes: whole files, or blocks as in an answer
   std::string summary;

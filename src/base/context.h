@@ -3,7 +3,7 @@
 //
 // Contract: a blocking call polls done() or waits at most remaining(). If the caller has stopped
 // the context, or if the context's deadline has passed, the blocking call returns the error of
-// check(). A Context is cheap to copy. with_timeout() never extends the deadline.
+// check(). A Context is cheap to copy. The function with_timeout() never extends the deadline.
 //
 // Example:
 //   CG_CHECK(ctx.check("waiting for the runner"));

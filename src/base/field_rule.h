@@ -20,8 +20,8 @@ struct FieldRule {
   bool written = true;
   bool or_null = false;  // writing turns an empty optional into null
   bool object = false;   // a field of type Json must be an object
-  // Whether reading replaces a number outside [low, high] by the nearer bound, or refuses the
-  // number.
+  // If true, reading replaces a number outside [low, high] by the nearer bound. If false, reading
+  // refuses the number.
   bool clamps = false;
   int64_t low = INT64_MIN, high = INT64_MAX;
   size_t most = SIZE_MAX;       // largest number of entries of a list

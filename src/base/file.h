@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions for files and file descriptors: bounded reads, atomic writes, private folders.
 //
-// Contract: read_file() refuses folders, devices and files of more than `limit` bytes. write_file()
-// replaces the target atomically (temporary file, fsync, rename), and private_dir() creates folders
-// with mode 0700.
+// Contract: read_file() refuses folders, devices and files of more than `limit` bytes. The function
+// write_file() replaces the target atomically (temporary file, fsync, rename), and private_dir()
+// creates folders with mode 0700.
 //
 // Example: CG_TRY(std::string text, read_file("task.py", 4 << 20));
 #pragma once
@@ -41,8 +41,8 @@ Result<void> private_dir(const std::filesystem::path& path);
 std::filesystem::path program_dir();
 // Returns the folder with the files that cutegen reads at run time (include/cutegen, python/, ...).
 // The folder is $CUTEGEN_SHARE if set. Otherwise, share_dir() tries the program's folder and the
-// folders above it, each also with the subfolder `share`, and returns the first that contains
-// include/cutegen.
+// folders above it, each also with the subfolder `share`, and returns the first folder that
+// contains include/cutegen.
 Result<std::filesystem::path> share_dir();
 // Finds another program of this build ("cutegen-runner") in $CUTEGEN_BIN, in the folder of the
 // running program, or in ../bin.

@@ -41,7 +41,7 @@ std::string random_id();
 // Fills `out` with random bytes from the operating system's CSPRNG.
 void random_bytes(std::span<std::byte> out);
 
-// An unpredictable seed.
+// Returns a random seed that programs cannot predict.
 uint64_t secret_seed();
 
 }  // namespace cutegen

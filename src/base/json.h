@@ -2,10 +2,10 @@
 // JSON: a value type that keeps the order of fields, a bounded parser, and a reader whose errors
 // name the faulty field.
 //
-// Contract: Json is nlohmann's ordered_json. parse_json() refuses text of more than `limit` bytes
-// or 200 levels of nesting. A parse error names line and column. ObjectReader reads each field of
-// an object once, and its errors name the field by JSON pointer. ObjectReader::finish() refuses
-// fields that the caller did not read, and suggests a similar name.
+// Contract: Json is nlohmann's ordered_json. The function parse_json() refuses text of more than
+// `limit` bytes or 200 levels of nesting. A parse error names line and column. ObjectReader reads
+// each field of an object once, and its errors name the field by JSON pointer.
+// ObjectReader::finish() refuses fields that the caller did not read, and suggests a similar name.
 //
 // Example:
 //   CG_TRY(Json j, parse_json(text, "plan.json"));

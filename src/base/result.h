@@ -79,7 +79,8 @@ int exit_code(const Error& error);
 // CG_TRY(auto x, f()) sets x to the value of f(). If f() fails, the macro returns the error from
 // the current function.
 #define CG_TRY(decl, expr) CG_TRY_(CG_CONCAT(cg_try_, __LINE__), decl, expr)
-// CG_CHECK(f()) returns an error of f() from the current function, and ignores a value of f().
+// CG_CHECK(f()) returns from the current function with the error of f() if f() fails. If f()
+// succeeds, CG_CHECK(f()) ignores the value.
 #define CG_CHECK(expr)                                                    \
   do {                                                                    \
     auto cg_check_ = (expr);                                              \

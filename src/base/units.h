@@ -2,8 +2,9 @@
 // Strong types for quantities. The compiler refuses, for example, a byte count in place of FLOPs.
 //
 // Contract: the types support +, -, comparison and scaling. No plain number converts implicitly to
-// one of the types. Durations have the type Nanoseconds (base/context.h). JSON keys end with the
-// unit: _ns, _bytes, _flops, _usd.
+// one of the types. Time limits have the type Nanoseconds (base/context.h); measured and modelled
+// times are doubles in nanoseconds, named with the suffix _ns. JSON keys end with the unit: _ns,
+// _bytes, _flops, _usd.
 //
 // Example: Bytes b{1024}; b += Bytes{16}; fmt::print("{}", human(b));  // "1.02 KB"
 #pragma once

@@ -57,8 +57,8 @@ struct BinaryAudit {
   std::vector<GlobalAudit> globals;       // global variables that the code uses
   std::vector<std::string> device_calls;  // CUDA functions that the code calls: "malloc", "vprintf"
   std::vector<std::string> skipped;       // parts that the audit could not read, with reasons
-  // Reads of state other than arguments and variables: the names of special registers that differ
-  // between launches or SMs ("%gridid", "%smid"), and kConstantByAddress.
+  // Names the state that the code reads besides arguments and variables: special registers that
+  // differ between launches or SMs ("%gridid", "%smid"), and kConstantByAddress.
   std::vector<std::string> unusual_reads;
 };
 

@@ -27,7 +27,7 @@ namespace cutegen {
 // function, MODULE:CALLABLE.
 enum class BaselineKind { eager, eager_fp32, eager_tf32, compile, compile_max, callable };
 Names<BaselineKind> enum_names(BaselineKind);
-// Converts a baseline's name to its kind. Any name other than "eager", "eager-fp32", ... is a
+// Converts a baseline's name to its kind. Any name other than "eager", "eager-fp32" and so on is a
 // MODULE:CALLABLE, of kind `callable`.
 BaselineKind baseline_kind(const std::string& name);
 // True for the three kinds that run PyTorch in eager mode.

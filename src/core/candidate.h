@@ -31,7 +31,8 @@ struct Edit {
   std::string rationale;
   std::string origin;  // who proposed the edit: "recipe:elementwise", "user", or a model
   Json params = Json::object();
-  std::vector<Rewrite> rewrites = {};  // applied and offered rewrites
+  // rewrites that are applied, and rewrites that the user may enable
+  std::vector<Rewrite> rewrites = {};
 };
 
 struct Candidate {

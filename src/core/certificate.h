@@ -3,10 +3,10 @@
 //
 // Contract: all times are measured on a GPU, at the official shape (the sizes in the task file). If
 // the task has several weighted shapes, `modes` contains weighted geometric means over the shapes,
-// and `shapes` contains the figures of each shape. Each round times a short block of runs of the
-// program and of every baseline, in random order. Each ratio (baseline time / program time) is the
-// median over the rounds of all processes, with a 95% interval. The file core/time_mode.h explains
-// the modes. JSON form: schema cutegen.certificate.v1.
+// and `shapes` contains the figures of each shape. In each round, the evaluator times a short block
+// of runs of the program and of every baseline, in random order. Each ratio (baseline time /
+// program time) is the median over the rounds of all processes, with a 95% interval. The file
+// core/time_mode.h explains the modes. JSON form: schema cutegen.certificate.v1.
 //
 // Example: for (const CertifiedMode& m : c.modes) for (const PairedRatio& p : m.against) use(p);
 #pragma once
@@ -42,7 +42,7 @@ struct Certificate {
   double floor_ns = 0;
   std::string bound_by;
   int processes = 0;
-  // largest relative difference between two processes' ratios in mode cold
+  // largest relative difference between two processes' ratios in the mode `cold`
   double apart = 0;
   std::vector<CertifiedMode> modes;
   std::vector<std::string> missing;  // why a baseline or a mode is missing: "compile-max: ..."

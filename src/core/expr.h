@@ -4,10 +4,10 @@
 //
 // Grammar: numbers, symbols, + - * / % (C semantics on int64), comparison, ?:, parentheses,
 // ceil_div min max, dim(t,i) size(t) stride(t,i) attr(name) arg(name) k(name) occupancy(kernel),
-// gpu.sms. attr(name) is a scalar attribute of the module, arg(name) a scalar input of the module,
-// and k(name) an integer constant that the device source exports. An axis is an integer literal; -1
-// is the last axis. The values of attr, arg and literals such as 1e-5 may be floating point, but
-// grid, block, cluster and buffer sizes must be integers.
+// gpu.sms. In this grammar, attr(name) is a scalar attribute of the module, arg(name) a scalar
+// input of the module, and k(name) an integer constant that the device source exports. An axis is
+// an integer literal; -1 is the last axis. The values of attr, arg and literals such as 1e-5 may be
+// floating point, but grid, block, cluster and buffer sizes must be integers.
 //
 // Contract: parse errors name the column. Overflow and division by zero are errors. Limits: 4 KB of
 // text, 64 nested parentheses or calls, syntax trees of depth 256.

@@ -4,8 +4,8 @@
 // Contract: work_of() returns the least number of bytes that a program must move at a shape, and
 // the number of FLOPs. At every shape, it divides the FLOPs among the classes of operators in the
 // same proportions as at the official shape (the sizes in the task file). If the task has no graph,
-// all FLOPs count as matrix products, because matrix products take the least time. floor_of()
-// passes the result of work_of() to roofline() (gpu/spec.h). All reports and prompts use
+// all FLOPs count as matrix products, because matrix products take the least time. The function
+// floor_of() passes the result of work_of() to roofline() (gpu/spec.h). All reports and prompts use
 // floor_text() and roofline_text(), which say whether a figure is a bound or an estimate.
 //
 // Example: Roofline r = floor_of(*find_gpu("h200"), task);
@@ -27,8 +27,8 @@ Roofline floor_of(const GpuSpec& gpu, const Task& task);
 Bytes written_bytes(const Task& task, const ShapeCase& shape);
 
 // Returns a text such as "213 us (least traffic at the nominal bandwidth): no kernel is faster;
-// reachable 245 us (a copy's bandwidth)". Runs of an older version recorded no reachable time; for
-// them, the text shows the roofline and says so.
+// reachable 245 us (a copy's bandwidth)". Runs of older versions recorded the roofline as floor_ns,
+// and no reachable time. If reachable_ns is 0, the text therefore calls floor_ns a roofline.
 std::string floor_text(double floor_ns, double reachable_ns, RooflineBound bound_by);
 // Returns a text such as "2.05 ms (bound by compute), an estimate for the operations as written;
 // algebraic rewrites can beat it". Returns an empty text if roofline_ns is 0 (unknown).

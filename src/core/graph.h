@@ -34,12 +34,13 @@ struct SizeArgument {
   int dim = -1;        // the tensor's dimension; -1: the tensor's number of elements
   int item = 0;        // if the argument is a list: the position in the list, from 1; else 0
   int64_t plus = 0;    // value of the argument minus the tensor's size
-  // True if the argument is the start or the end of a slice, and the same share of the sliced axis
-  // at all sizes (for example, half of the axis). Also true if the argument is the length of the
-  // parts that chunk() returns: the axis' size divided by the number of parts, rounded up.
+  // True if the argument is the start or the end of a slice and lies at the same share of the
+  // sliced axis at all sizes (for example, in the middle of the axis). Also true if the argument is
+  // the length of the parts that chunk() returns: the axis' size divided by the number of parts,
+  // rounded up.
   bool share = false;
-  // True if the argument is the length of the parts of split() and a number of the module: it stays
-  // the same although the size of the divided axis changes.
+  // True if the argument is the length of the parts that split() returns, and the module gives this
+  // length as a number. The length then stays the same if the size of the divided axis changes.
   bool fixed = false;
   bool known() const { return !tensor.empty(); }
   std::string text() const;  // "dim(x,0)", "size(x)", "(dim(x,0)-1)"

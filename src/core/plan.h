@@ -3,8 +3,8 @@
 //
 // Contract: parse_plan() accepts exactly the schema schemas/plan.v1.json. An error gives the place
 // ("plan.json#/steps/0/grid") and the remedy. If the plan uses a reserved field, the error names
-// this field. check_plan() compares a plan's tensor names, attributes and axes with the task.
-// Neither parse_plan() nor check_plan() reads the device code.
+// this field. The function check_plan() compares a plan's tensor names, attributes and axes with
+// the task. Neither parse_plan() nor check_plan() reads the device code.
 //
 // Example: CG_TRY(Plan p, parse_plan(text)); CG_CHECK(check_plan(p, task));
 #pragma once
@@ -25,8 +25,8 @@ struct ScratchSpec {
   std::string name;
   DType dtype = DType::u8;
   std::vector<Expr> shape;
-  bool zero = false;          // content at the start of each run: zeros; false: a pattern
-  bool weights_life = false;  // "life": "weights": keeps its content until a parameter changes
+  bool zero = false;          // true: a run begins with zeros in the buffer; false: with a pattern
+  bool weights_life = false;  // the buffer keeps its content until a parameter changes
 };
 
 // The pixel box of a tensor map in im2col mode. Each list has one entry for every dimension except
@@ -63,8 +63,9 @@ struct Step {
   double fill_value = 0;
 };
 
-// The language of the sources: CUDA with CuTe's headers, plain CUDA, or CUDA in which only CuTe
-// multiplies matrices and permutes shared memory.
+// The language of the sources. `cute`: CUDA with CuTe's headers. `cuda`: plain CUDA. `cute_strict`:
+// like `cute`, but without inline mma instructions and hand-written swizzles, so that CuTe computes
+// all matrix products and all permuted layouts of shared memory.
 enum class Dialect { cute, cuda, cute_strict };
 inline bool uses_cute(Dialect dialect) {
   return dialect != Dialect::cuda;

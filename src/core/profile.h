@@ -2,10 +2,11 @@
 // Profile: counters and times of a program's kernels, per kernel and per source line.
 //
 // Contract: every figure has an `Origin`: measured, modelled, and so on. Counters are for the whole
-// grid. If the simulator ran only a sample of the CTAs, the counters are estimates, and
-// sample_error is half of their 95% interval, divided by the total. The page docs/profile.md lists
-// the counters' names. A profile measured on a GPU also contains the simulator's counters of the
-// same launches. JSON form: schema cutegen.profile.v1 (core/verdict.h).
+// grid. If the simulator ran only a sample of the CTAs, the counters are estimates. A counter's
+// relative error is half of its 95% interval, divided by the counter, and sample_error is the
+// largest relative error of all counters. The page docs/profile.md lists the counters' names. A
+// profile measured on a GPU also contains the simulator's counters of the same launches. JSON form:
+// schema cutegen.profile.v1 (core/verdict.h).
 //
 // Example: for (const KernelProfile& k : profile.kernels) print(k.diagnosis.summary);
 #pragma once
@@ -43,8 +44,8 @@ struct ProfileRemark {
   Origin origin = Origin::modelled;  // origin of the figures in `message`
 };
 
-// Names of some GPU units that can limit a kernel. The time model and the counters also use "fma",
-// "tensor", "issue" and "xu".
+// Names of some GPU units that can limit a kernel. The time model and the counters also use the
+// names "fma", "tensor", "issue" and "xu".
 namespace gpu_unit {
 inline constexpr const char *dram = "dram", *l2 = "l2", *l1 = "l1", *shared = "shared",
                             *latency = "latency", *launch = "launch";

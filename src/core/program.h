@@ -4,9 +4,9 @@
 //
 // Contract: program_id() hashes the sources (with normalised line ends) and the canonical plan. A
 // build_id is a hash of all inputs of one compilation: source, defines, included files, compiler,
-// flags and arch. resolve_plan() evaluates the plan for one shape. It needs the facts about the
-// compiled modules: the constants that the plan names k(name), and the kernels' parameters, with
-// which it compares the arguments.
+// flags and arch. The function resolve_plan() evaluates the plan for one shape. It needs the facts
+// about the compiled modules: the constants that the plan names k(name), and the kernels'
+// parameters, with which it compares the plan's arguments.
 //
 // Example: CG_TRY(auto p, load_program("out/")); fmt::print("{}", program_id(p));
 #pragma once

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names in a strategy's request to a proposer: the role that answers (a recipe, or a language
-// model in this role), the purpose of the answer, and the stage of the search.
+// The names in a strategy's request to a proposer. `Role` says who answers: a recipe, the user's
+// kernel, or a language model that plays a planner, coder, and so on. `Purpose` says what the
+// answer is for, and `Stage` which stage the search is in.
 //
 // Contract: the names must not change, because journals and prompts contain them. The role `recipe`
 // fills in an expert kernel's template without a model, `tester` proposes tests (core/test_case.h),

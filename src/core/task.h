@@ -4,10 +4,10 @@
 //
 // Contract: names, shapes and dtypes come from the reference module. The name of an input is its
 // name in forward() ("x"; for the items of a list "xs.0", "xs.1"). The name of a parameter or
-// buffer is its dotted path ("fc.weight"). An output has the name "out", or "out.0", "out.1", ...
-// if there are several. The element shapes[0] is the official shape (the sizes in the task file).
-// The task's id is a hash of the reference source, the side file (NAME.toml) and all other data
-// that affects the results.
+// buffer is its dotted path ("fc.weight"). A single output has the name "out"; several outputs have
+// the names "out.0", "out.1", and so on. The element shapes[0] is the official shape (the sizes in
+// the task file). The task's id is a hash of the reference source, the side file (NAME.toml) and
+// all other data that affects the results.
 //
 // Example: CG_TRY(Task t, read_json<Task>(j)); t.official().tensors.at("x")  // {4096, 393216}
 #pragma once
@@ -34,7 +34,7 @@ struct TensorInfo {
   DType dtype = DType::f32;
   Shape shape;           // the tensor's shape at the official sizes
   bool mutated = false;  // the reference module changes the tensor in place
-  // For a floating-point output: the least accurate math mode among the values from which the
+  // For a floating-point output: the least accurate math mode of the values from which the
   // reference computes the output. Unset if it is the task's math mode.
   std::optional<MathMode> math_mode = {};
   // True if the task has TF32 convolutions, but this fp32 output depends on no convolution.
@@ -61,7 +61,7 @@ struct ShapeCase {
   std::map<std::string, Shape> tensors;
   Flops flops;
   Bytes least_bytes;  // size of the outputs and of the tensors that any program must read
-  // For a test that a model proposed: the ranges of the values of some inputs. For these inputs,
+  // Set only for a test that a model proposed: the value ranges of some inputs. For these inputs,
   // the ranges replace the input distributions.
   std::map<std::string, ValueRange> values = {};
 };

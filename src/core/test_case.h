@@ -3,10 +3,10 @@
 // edge values.
 //
 // Contract: the evaluator runs test cases in addition to its own tests. Test cases are untrusted
-// data. check_test_cases() refuses too many cases, unknown names, sizes that are not positive, and
-// ranges that are empty, not finite or outside the input's dtype. An error names the place and the
-// remedy. The evaluator skips a case that takes more work than the evaluator's own tests, or on
-// which the reference fails.
+// data. The function check_test_cases() refuses too many cases, unknown names, sizes that are not
+// positive, and ranges that are empty, not finite or outside the input's dtype. An error names the
+// place and the remedy. The evaluator skips a case that takes more work than the evaluator's own
+// tests, or on which the reference fails.
 //
 // Example: {"name": "one row", "sizes": {"tokens": 1},
 //           "values": {"x": {"low": -4, "high": 4, "edges": [0]}}, "why": "a single block"}
@@ -43,8 +43,8 @@ inline constexpr size_t kMostTestCases = 6, kMostEdges = 4;
 
 void fields(Fields& v, ValueRange& range);
 void fields(Fields& v, TestCase& test);
-// sizes_to_test() returns the names of the sizes that a test may set. inputs_to_test() returns the
-// names of the inputs whose ranges of values a test may set.
+// The function sizes_to_test() returns the names of the sizes that a test may set, and
+// inputs_to_test() the names of the inputs whose value ranges a test may set.
 std::vector<std::string> sizes_to_test(const Task& task);
 std::vector<std::string> inputs_to_test(const Task& task);
 Result<void> check_test_cases(const std::vector<TestCase>& tests, const Task& task);

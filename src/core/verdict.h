@@ -118,10 +118,11 @@ struct Compat {
   int64_t elements = 0, wrong = 0;
 };
 
-// The error of one output as a whole, on the inputs that came nearest to the limit. Before
-// averaging, cutegen divides each element's error by the element's scale (Expected::unit in
-// tensor/compare.h). native_: the native reference's errors. sequential_: the errors of a second
-// computation, which sums one term after another (docs/tolerance.md).
+// The error of one output as a whole, on the input set on which the error came nearest to its
+// limit. Before averaging, cutegen divides each element's error by the element's scale
+// (Expected::unit in tensor/compare.h). The fields with the prefix `native_` have the errors of the
+// native reference (PyTorch in the task's dtypes). The fields with the prefix `sequential_` have
+// the errors of a second computation, which sums one term after another (docs/tolerance.md).
 struct ErrorGate {
   std::string output, family, shape;
   double rms = 0, native_rms = 0, sequential_rms = 0, rms_limit = 0;
@@ -137,7 +138,8 @@ struct Accuracy {
   double error = 0, native_error = 0;
   double largest = 0;  // the largest absolute value of the truth
   double share = 0;    // the largest ratio error / tolerance
-  // The output whose RMS error came nearest to its limit, and the output whose bias did.
+  // The output whose RMS error came nearest to its limit, and the output whose bias came nearest to
+  // its limit.
   std::optional<ErrorGate> rms, bias;
 };
 
@@ -157,7 +159,7 @@ struct Verdict {
   SandboxGrade sandbox;
   std::vector<std::string> skipped;  // checks that did not run, with reasons
   // The thread blocks at the official shape whose results the evaluator did not compare, or the
-  // reason if it compared no results. Empty if it compared every kind of block.
+  // reason if it compared no results. Empty if the evaluator compared every kind of block.
   std::string official_not_compared;
   int sets_judged = 0;  // number of compared input sets, over all shapes and input distributions
   std::optional<Compat> compat;

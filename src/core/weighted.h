@@ -4,10 +4,10 @@
 //
 // Contract: the evaluator times a program at the official shape (the sizes in the task file) and at
 // every shape of the side file that has a positive weight. The headline time is the weighted
-// geometric mean of the shapes' times. The ends of its interval are the same means of the ends of
-// the shapes' intervals. The interval is exact if the shapes' errors are fully correlated, and too
-// wide if they are independent. The headline omits every baseline and timing mode that is missing
-// at any shape.
+// geometric mean of the shapes' times. The ends of the headline time's interval are the weighted
+// geometric means of the ends of the shapes' intervals. The interval is exact if the shapes' errors
+// are fully correlated, and too wide if they are independent. The headline omits every baseline and
+// timing mode that is missing at any shape.
 //
 // Example: Timing t = headline_of({{&task.official(), official_timing}, {&wide, wide_timing}});
 #pragma once

@@ -26,8 +26,8 @@ struct RunBuffer {
   // On a GPU, if not 0: the runner fills the buffer with repetitions of this many bytes at
   // `offset`.
   int64_t pattern_bytes = 0;
-  // Number of copies of the buffer; successive timed runs use them in turn. Only for buffers with a
-  // pattern.
+  // Number of copies of the buffer, which successive timed runs use in turn. Only for buffers with
+  // a pattern.
   int copies = 1;
   // On the simulator, if not 0: the runner maps this many bytes at `offset` repeatedly to fill the
   // buffer. `offset` and `period_bytes` are multiples of the page size.

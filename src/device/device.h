@@ -2,13 +2,14 @@
 // Device: runs kernel programs. The simulator ("sim:h200") and GPUs ("cuda:0") share this
 // interface.
 //
-// Contract: only the runner, the sandboxed process that executes programs, uses a Device. load()
-// takes PTX modules and returns facts about each module. On a GPU, it uses the module's machine
-// code if the caller passes the code; otherwise the driver assembles the PTX. bind() sets the
-// buffers, in the caller's memory, that the next runs use. run() executes the steps of a resolved
-// plan in order, stops at the first step that fails, and copies the results to the caller's memory.
-// If a kernel faults, run() returns a RunReport, not an Error, and the device can run the next
-// candidate. After a report with `device_lost`, the process must exit.
+// Contract: only the runner, the sandboxed process that executes programs, uses a Device. The
+// function load() takes PTX modules and returns facts about each module. On a GPU, load() uses the
+// module's machine code if the caller passes the code; otherwise the driver assembles the PTX. The
+// function bind() sets the buffers, in the caller's memory, that the next runs use. The function
+// run() executes the steps of a resolved plan in order, stops at the first step that fails, and
+// copies the results to the caller's memory. If a kernel faults, run() returns a RunReport, not an
+// Error, and the device can run the next candidate. After a report with `device_lost`, the process
+// must exit.
 //
 // Example:
 //   CG_TRY(auto d, open_device("sim:h200")); CG_TRY(auto facts, d->load({ptx}));
@@ -63,18 +64,19 @@ struct BufferBinding {
 using PlanSteps = std::vector<std::variant<Launch, Fill>>;
 
 // The order in which the simulator starts CTAs and runs warps: by index, highest index first, or
-// random. With `mixed` (random), the simulator also switches between warps at randomly chosen
-// instructions by which threads communicate.
+// random. In the order `mixed` (random), the simulator also switches to another warp at randomly
+// chosen instructions by which threads communicate, such as barriers and atomics.
 enum class RunOrder { in_order, reversed, mixed };
 
 struct RunSettings {
-  // Number of CTAs in the simulator's first sample of a launch. 0: all CTAs run.
+  // Number of CTAs in the simulator's first sample of a launch; with 0, all CTAs run.
   int64_t sample_ctas = 0;
   uint64_t instruction_budget = 4'000'000'000;
   int threads = 0;
   // Whether the simulator looks for races and undefined values. A GPU ignores this flag.
   bool checks = false;
-  // The sample grows until its error is below `sample_error`, to at most `sample_most` CTAs.
+  // The simulator enlarges the sample until the counters' relative error is below `sample_error`,
+  // or until the sample has `sample_most` CTAs.
   int64_t sample_most = 0;
   double sample_error = 0.02;
   uint64_t sample_seed = 1;
@@ -85,7 +87,7 @@ struct RunSettings {
   uint64_t whole_instructions = 0;
   // The time limit of one run on a GPU.
   Nanoseconds limit = std::chrono::seconds(10);
-  // For the simulator. The report has counters, times and traces only with in_order.
+  // Only the simulator uses `order`. The report has counters, times and traces only with in_order.
   RunOrder order = RunOrder::in_order;
   uint64_t order_seed = 1;
 };
@@ -119,8 +121,9 @@ struct LaunchTrace {
   std::string kernel;
   size_t module = 0;
   int64_t ctas_total = 0, ctas_run = 0;
-  // Half of the 95% interval, divided by the total. sample_error is the largest such value over all
-  // counters; stored_error is the value for the stored bytes.
+  // Relative errors of counters that a sample of CTAs estimates: half of a counter's 95% interval,
+  // divided by the counter. `sample_error` is the largest of all counters' relative errors, and
+  // `stored_error` is the relative error of the stored bytes.
   double sample_error = 0, stored_error = 0;
   // CTAs of the same kind have the same control flow. `kinds` counts the kinds of CTAs in the grid,
   // `kinds_missed` the kinds without a CTA in the sample. `kinds_known` is true if the simulator

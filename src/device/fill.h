@@ -2,8 +2,7 @@
 // Fills a buffer with one value of a dtype.
 //
 // Contract: for a floating-point dtype, fill_bytes() rounds the value. For an integer dtype that
-// cannot represent the value exactly, it returns an error. With the value zero, it also writes
-// every page, even if the memory is a fresh anonymous mapping.
+// cannot represent the value exactly, it returns an error.
 //
 // Example: CG_CHECK(fill_bytes(out, DType::f32, 1.0));
 #pragma once

@@ -3,8 +3,8 @@
 // parameters and block limits of the kernels, the constants, and the tma_specs.
 //
 // Contract: a constant counts as a `tma_spec` (the description of a tensor map) if its bytes have
-// the form of a `tma_spec`. declared_facts() reads no PTX instructions. The device adds the size of
-// static shared memory, because declared_facts() does not see the machine code.
+// the form of a `tma_spec`. The function declared_facts() reads no PTX instructions. The device
+// adds the size of static shared memory, because declared_facts() does not see the machine code.
 //
 // Example: CG_TRY(ModuleFacts facts, declared_facts(ptx));
 #pragma once

@@ -72,8 +72,7 @@ Result<ExportSource> build_export(const Context& ctx, const toolchain::ToolPaths
                                   const ExportTarget& target);
 // Sets the fields `start` and `headers` of `out`, for ExportKind::source.
 Result<void> add_start(const toolchain::ToolPaths& tools, KernelProgram start, ExportSource& out);
-// Returns the content of launches.json: all launches as numbers. The exported code reads no other
-// file.
+// Returns the content of launches.json, from which the exported code reads all launches as numbers.
 Result<Json> launches_json(const ExportSource& source);
 Result<ExportFiles> export_files(const ExportSource& source, ExportKind kind);
 // Writes the files to a new folder, atomically. With `force`, replaces an existing folder if this

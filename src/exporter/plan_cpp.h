@@ -79,7 +79,7 @@ class PlanModules {
   // function if no module has the values of the defines.
   Result<std::string> choice(const PlanNames& names) const;
   // Returns C++ that declares k_NAME for each constant that a source exports. If several sources
-  // have a constant, the first source determines the value, as in the evaluator.
+  // export a constant of the same name, the first source determines the value, as in the evaluator.
   std::string constants() const;
   // Returns C++ for the address of the kernel in the selected module.
   Result<std::string> kernel(const std::string& name) const;

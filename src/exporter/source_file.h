@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The export that replaces the user's CUDA source file. It has two files: a CUDA source with an
-// extern "C" launcher, and a Python file that defines a PyTorch operator.
+// The export that replaces the user's CUDA source file. It consists of a CUDA source with an extern
+// "C" launcher, and a Python file that defines a PyTorch operator.
 //
 // Contract: source_files() accepts only tasks that are CUDA kernels. The launcher has the
 // parameters of the user's kernel, then further tensor sizes that the launches need, and last the
 // stream. The launcher evaluates the plan's expressions at run time, so the launcher works for
-// every size that the plan accepts. For other sizes, it launches the user's kernel. If the plan has
-// tensor maps or occupancy(), the function source_files() returns an error with the reason.
+// every size that the plan accepts. For other sizes, the launcher launches the user's kernel. If
+// the plan has tensor maps or occupancy(), the function source_files() returns an error with the
+// reason.
 //
 // Example: CG_TRY(ExportFiles files, source_files(source, launches));
 #pragma once

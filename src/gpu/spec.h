@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // GpuSpec: the limits and peak rates of a GPU model, read from a TOML file (gpus/NAME.toml).
 //
-// Contract: every table of the file names the source of its figures. find_gpu() takes the name of a
-// shipped file ("h200", "h100", "a100") or a path. For an unknown name, the error lists the known
-// names. Roofline::floor_ns is a physical bound, because it uses the nominal bandwidth: no correct
-// program is faster. Roofline::roofline_ns is only an estimate for the task's operations as
-// written. A program that needs fewer operations can be faster than roofline_ns.
+// Contract: every table of the file names the source of its figures. The function find_gpu() takes
+// the name of a shipped file ("h200", "h100", "a100") or a path. For an unknown name, the error
+// lists the known names. Roofline::floor_ns is a physical bound, because it uses the nominal
+// bandwidth: no correct program is faster. Roofline::roofline_ns is only an estimate for the task's
+// operations as written. A program that needs fewer operations can be faster than roofline_ns.
 //
 // Example: CG_TRY(GpuSpec g, find_gpu("h200")); double ns = roofline(g, {.least = bytes}).floor_ns;
 #pragma once

@@ -3,8 +3,8 @@
 //
 // Contract: an answer that broke off in the middle becomes a reply with Stop::cut and the cost so
 // far. A refusal of the provider becomes a reply with Stop::refusal. If the server reports no token
-// counts, AnswerReader estimates them. It removes the API key from replies and faults. The options
-// and the request must outlive the AnswerReader.
+// counts, AnswerReader estimates the counts. AnswerReader removes the API key from replies and
+// faults. The options and the request must outlive the AnswerReader.
 //
 // Example: Attempt a = AnswerReader(options, request).body(outcome); if (a.reply) use(*a.reply);
 #pragma once

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contains functions that all three APIs use to read untrusted JSON and to encode requests.
+// Contains functions with which all implementations of Api (llm/api.h) read untrusted JSON and
+// encode requests.
 //
 // Contract: the functions whose names end in _at return an empty value if the field is missing or
 // has another type.

@@ -32,7 +32,7 @@ struct ToolSpec {
 struct ToolCall {
   std::string id, name;
   Json arguments = Json::object();
-  // The text of the model's arguments if it is not a JSON object; `arguments` is then {}.
+  // The text of the model's arguments if this text is not a JSON object; `arguments` is then {}.
   std::string malformed;
 };
 
@@ -61,7 +61,8 @@ struct ChatRequest {
   std::vector<ToolSpec> tools;
   // If false, the model must answer without calling tools, and `tools` only explains earlier calls.
   bool may_call = true;
-  // If null, the reply is free text. With a schema, the reply's text is JSON that should fit it.
+  // If null, the reply is free text. With a schema, the reply's text is JSON that should fit the
+  // schema.
   Json output_schema;
   int64_t max_output_tokens = 16384;
   std::optional<double> temperature;  // cutegen omits `temperature` if the model refuses it
@@ -71,8 +72,8 @@ struct ChatRequest {
   // Names the request for people, relays and recordings: "coder ask 12 try 1". A resumed run uses
   // the label of a request again. A model never sees the label of a request.
   std::string label;
-  // The files of the program that the request is about, only for relays. cutegen does not record
-  // these files.
+  // The files of the program that the request is about, only for relays. The run's journal does not
+  // contain these files.
   std::map<std::string, std::string> files;
 };
 
@@ -90,7 +91,8 @@ struct Usage {
 };
 
 // Says why the model stopped. `cut` means that the answer broke off; the received part still has a
-// cost. MeteredModel never returns `cut`, because it then asks again.
+// cost. MeteredModel never returns `cut`: it asks again, and returns an error if too many answers
+// broke off.
 enum class Stop { end, tool, length, refusal, cut };
 
 struct ChatReply {

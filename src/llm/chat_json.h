@@ -2,8 +2,9 @@
 // Converts requests and replies to and from JSON, for recordings, relays and the journal.
 //
 // Contract: to_json() omits empty fields. If read_json() finds an unknown field, it returns an
-// error that names the field's place. request_hash() hashes all fields of a request except `label`
-// and `files`, so two requests that differ only in these fields have the same hash.
+// error that names the field's place. The function request_hash() hashes all fields of a request
+// except `label` and `files`, so two requests that differ only in `label` and `files` have the same
+// hash.
 //
 // Example:
 //   Json j = to_json(request);
@@ -28,7 +29,7 @@ std::string request_hash(const ChatRequest& request);
 // Describes the first difference of two JSON values. `recorded` and `now` are shortened; for long
 // texts, they contain only the part around the differing byte.
 struct Difference {
-  std::string place;  // a JSON pointer; "/messages/0/text: byte 7" in texts
+  std::string place;  // a JSON pointer; within a text also the position: "/messages/0/text: byte 7"
   std::string recorded, now;
 };
 std::optional<Difference> find_difference(const Json& recorded, const Json& now);

@@ -2,12 +2,12 @@
 // Command: runs a program of the user that replaces a language model. The user's program reads
 // questions and writes answers, one JSON value per line.
 //
-// Contract: start() runs the user's command line with sh; the program inherits stderr. call() sends
-// a question as one line and waits for one line with the answer. It skips blank lines, and fails if
-// a line is longer than kMaxLine. If the program ends or breaks the protocol, or if a call is
-// cancelled or times out, Command stops the program with its process group, and every later call
-// fails. The program also ends when its parent process dies. Only one thread at a time may call
-// call().
+// Contract: start() runs the user's command line with sh; the program inherits stderr. The function
+// call() sends a question as one line and waits for one line with the answer. It skips blank lines,
+// and fails if a line is longer than kMaxLine. If the program ends or breaks the protocol, or if a
+// call is cancelled or times out, Command stops the program with its process group, and every later
+// call fails. The program also ends when its parent process dies. Only one thread at a time may
+// call call().
 //
 // Example:
 //   CG_TRY(auto c, Command::start("python3 mine.py"));

@@ -2,8 +2,9 @@
 // Faults: classifies the error that a model server returned, and says how cutegen must react.
 //
 // Contract: read_fault() accepts status, headers and error body from any API. The error body may be
-// JSON or not, and the error may come with status 200 or in the middle of a stream. read_fault()
-// shortens and sanitises the server's text, but the caller must remove API keys from the text.
+// JSON or not, and the error may come with status 200 or in the middle of a stream. The function
+// read_fault() shortens and sanitises the server's text, but the caller must remove API keys from
+// the text.
 //
 // Example:
 //   Fault f = read_fault({429, headers, body}); if (f.kind == FaultKind::retry) wait(f.wait);

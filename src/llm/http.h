@@ -2,12 +2,12 @@
 // Http: sends POST requests to a model server and receives whole or streamed answers.
 //
 // Contract: post() returns everything that it received, even if the answer broke off;
-// HttpOutcome::error then says why. It passes a body of type text/event-stream to `on_stream` piece
-// by piece, and stores any other body in HttpOutcome::body. When on_stream returns true, the answer
-// is complete, and post() waits only a moment for further bytes. Each call has limits for the sizes
-// of headers and body, for the time without a byte, and for the total time. It also ends if its
-// Context is cancelled or times out. Http follows no redirects, keeps no cookies and reuses
-// connections. Several threads may use one Http.
+// HttpOutcome::error then says why. The function post() passes a body of type text/event-stream to
+// `on_stream` piece by piece, and stores any other body in HttpOutcome::body. When on_stream
+// returns true, the answer is complete, and post() waits only a moment for further bytes. Each call
+// has limits for the sizes of headers and body, for the time without a byte, and for the total
+// time. A call also ends if its Context is cancelled or times out. Http follows no redirects, keeps
+// no cookies and reuses connections. Several threads may use one Http.
 //
 // Example: HttpOutcome o = http.post(ctx, {.url = url, .body = text}, {});
 #pragma once

@@ -7,7 +7,7 @@
 // call, or returns an error if the budget is too small. The event `call_ended` replaces the
 // reservation of a call by its real cost. If a call never ended (because of a crash), its
 // reservation stays charged. The engine may apply the event of a call twice, because apply()
-// ignores events that it already has. Several threads may use one Ledger.
+// ignores a call's event that it has already applied. Several threads may use one Ledger.
 //
 // Example:
 //   Ledger ledger({.usd = 2.0}); for (const Event& e : events) ledger.apply(e.type, e.data);
@@ -54,8 +54,8 @@ class Ledger {
   Result<Json> open_call(const ChatModel& model, const ChatRequest& request);
   // Cancels the reservation of a call whose request was not sent.
   void drop_call(int64_t call);
-  // Updates the Ledger with one event. apply() uses the events call_started, call_ended and
-  // evaluated, and the field clock_ms of every event.
+  // Updates the Ledger with one event. The function apply() uses the events call_started,
+  // call_ended and evaluated, and the field clock_ms of every event.
   void apply(EventType type, const Json& data);
 
   // Returns which limit the run has reached, such as "budget: dollars ($2.0100 of $2.0000)". The

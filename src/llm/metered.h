@@ -3,10 +3,11 @@
 //
 // Contract: MeteredModel records the event `call_started` with the request before it sends the
 // request, and `call_ended` with the reply. The events of a run therefore contain a recording of
-// its calls (llm/replay.h). A call that could exceed the budget is not sent: MeteredModel records
-// `call_refused`, and returns an error for which is_budget_end() is true. It also sends no request
-// that it cannot record. If a reply broke off, MeteredModel charges it and asks again, at most
-// kCutRetries times. It is thread-safe if its CallSink is thread-safe.
+// its calls (llm/replay.h). MeteredModel does not send a request whose cost could exceed the
+// budget. It then records `call_refused`, and returns an error for which is_budget_end() is true.
+// MeteredModel also sends no request that it cannot record. If a reply broke off, MeteredModel
+// charges the reply and asks again, at most kCutRetries times. A MeteredModel is thread-safe if its
+// CallSink is thread-safe.
 //
 // Example: MeteredModel model(*client, ledger, journal_sink); model.chat(ctx, request);
 #pragma once

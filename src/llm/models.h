@@ -2,11 +2,11 @@
 // Models: creates a ChatModel from the name that the user gives (--model).
 //
 // Contract: if the provider is unknown or the name is missing, parse_model() returns an error that
-// lists the known providers. open_model() also fails if the provider needs a key and none is set,
-// or if it cannot read the price file. Neither function sends anything, or accepts the model
-// `builtin`, which is not a language model. Keys come from the provider's environment variable or
-// from `key_file`, and cutegen never logs, records or shows them. See docs/models.md for providers
-// and settings.
+// lists the known providers. The function open_model() also fails if the provider needs a key that
+// is not set, or if the price file is unreadable. Neither function sends a request. Neither accepts
+// the model `builtin`, which is not a language model. Keys come from the provider's environment
+// variable or from `key_file`, and cutegen never logs, records or shows them. See docs/models.md
+// for providers and settings.
 //
 // Example: CG_TRY(auto model, open_model("openai:NAME", {.url = "http://localhost:8000/v1"}));
 #pragma once

@@ -27,7 +27,8 @@ struct Rates {  // dollars per million tokens
 struct PriceEntry {
   std::string provider, id, as_of;
   Rates rates, long_rates;
-  // If the input has more tokens than long_from_tokens, long_rates apply. 0 disables long_rates.
+  // If the input has more tokens than long_from_tokens, long_rates apply. The value 0 disables
+  // long_rates.
   int64_t long_from_tokens = 0;
   bool temperature = true;  // whether the model accepts the parameter `temperature`
   Thinking thinking = Thinking::unknown;

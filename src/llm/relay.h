@@ -7,7 +7,7 @@
 // kernel program, the folder NNNN.program has the kernel program's files. The person or program
 // answers in the file NNNN.answer.md (the reply's text) or NNNN.answer.json ({"text", "calls",
 // "refusal"}). If RelayModel cannot use an answer, it writes the reason to NNNN.problem.txt and
-// waits for a better one. When a resumed run asks a question with the same label again, the
+// waits for a better answer. When a resumed run asks a question with the same label again, the
 // question keeps its number, and RelayModel uses an answer that is already in the folder. Each file
 // appears with its complete content. Several processes may share a relay folder.
 //

@@ -3,10 +3,11 @@
 // budget, and answers from recorded calls when the run is resumed or replayed.
 //
 // Contract: call fold() for every event of the run in order, both for recorded and for new events.
-// begin_ask() returns the model for the strategy's open question; the returned reference is valid
-// until the next begin_ask(). This model first answers from the calls that were recorded since the
-// last event `answered`, so a resumed run does not pay for them again. Then it asks the client,
-// which is the user's model. A replay has no client, so only recorded answers are available.
+// The function begin_ask() returns the model for the strategy's open question; the returned
+// reference is valid until the next begin_ask(). This model first answers from the calls that were
+// recorded since the last event `answered`, so a resumed run does not pay for these calls again.
+// Then it asks the client, which is the user's model. A replay has no client, so only recorded
+// answers are available.
 //
 // Example:
 //   RunModel run(std::move(client), {.usd = 2}, sink);

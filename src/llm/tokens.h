@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Estimates numbers of tokens without the provider's tokenizer.
 //
-// Contract: estimate_tokens() returns a typical number for prompts of English text and code.
-// most_tokens() returns a number that is well above the true one, for reservations of the budget.
-// Both depend only on the text.
+// Contract: estimate_tokens() returns a typical number for prompts of English text and code. For
+// reservations of the budget, most_tokens() returns a number well above the true number. Both
+// estimates depend only on the text.
 //
 // Example: if (estimate_tokens(prompt) > 24'000) shorten(prompt);
 #pragma once

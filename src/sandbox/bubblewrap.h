@@ -5,9 +5,9 @@
 // AppArmor profile or because bwrap is set-user-id.
 //
 // Contract: bubblewrap() tests once per process whether bwrap works on this machine, and returns
-// its path, or an empty path if it does not. apply_bubblewrap() changes a Plan so that it starts
-// bwrap, which then starts the program. In namespaces that bwrap creates, a program sees the same
-// files and processes as in namespaces that cutegen creates.
+// bwrap's path, or an empty text if bwrap does not work. The function apply_bubblewrap() changes a
+// Plan so that the Plan starts bwrap, which then starts the program. In namespaces that bwrap
+// creates, a program sees the same files and processes as in namespaces that cutegen creates.
 //
 // Example: if (!bubblewrap().empty()) apply_bubblewrap(plan, isolation, storage);
 #pragma once

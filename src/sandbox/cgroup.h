@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cgroup: a control group (version 2) for one child process, if cutegen may create one.
+// Cgroup: a control group (version 2) for one child process, if cutegen may create control groups.
 //
 // Unlike rlimits, a cgroup limits the total memory and the number of the child's processes, and its
 // limits also apply to root.
 //
-// Contract: cgroup_base() returns the folder in $CUTEGEN_CGROUP or, if that is not set, the cgroup
-// of this process. It returns nullopt if cutegen may not write to this folder, or if child groups
-// cannot use the controllers memory and pids. The destructor of Cgroup removes the control group;
-// all processes in it must have ended before.
+// Contract: cgroup_base() returns the folder in $CUTEGEN_CGROUP or, if the variable is not set, the
+// cgroup of this process. It returns nullopt if cutegen may not write to this folder, or if child
+// groups cannot use the controllers memory and pids. The destructor of Cgroup removes the control
+// group; all processes in it must have ended before.
 //
 // Example: if (auto base = cgroup_base()) { CG_TRY(Cgroup g, Cgroup::make(*base, limits)); ... }
 #pragma once

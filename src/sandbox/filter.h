@@ -3,9 +3,9 @@
 // restricts itself.
 //
 // Contract: filter_bytes() returns the filter that spawn() would install for `isolation`, except
-// that it permits exec. The bytes have the Linux kernel's format of 8 bytes per instruction. The
-// child process installs it on all its threads before it runs third-party code, and reports
-// success. If libseccomp refuses a rule, the result is an error.
+// that the returned filter permits exec. The bytes have the Linux kernel's format of 8 bytes per
+// instruction. The child process installs the filter on all its threads before it runs third-party
+// code, and reports success. If libseccomp refuses a rule, the result is an error.
 //
 // Example: CG_TRY(std::string program, sandbox::filter_bytes({.no_network = true}));
 #pragma once

@@ -3,11 +3,11 @@
 // process.
 //
 // The process that calls spawn() (the caller) clones the supervisor. If spawn() creates a pid
-// namespace, the supervisor is process 1 of this namespace. It mounts the child's file system,
-// starts the program and copies the program's stderr to the shared page. When the program ends, or
-// when the caller dies and a pipe (the lifeline) closes, it kills all remaining processes of the
-// sandbox. The program's process applies limits, drops capabilities, installs the seccomp filter
-// and calls exec.
+// namespace, the supervisor is process 1 of this namespace. The supervisor mounts the child's file
+// system, starts the program and copies the program's stderr to the shared page. When the program
+// ends, or when the caller dies and a pipe (the lifeline) closes, the supervisor kills all
+// remaining processes of the sandbox. The program's process applies limits, drops capabilities,
+// installs the seccomp filter and calls exec.
 //
 // Contract: run_supervisor() runs in a clone of a program with threads, so it uses only system
 // calls, and must not allocate memory or take locks. The caller puts all data that run_supervisor()

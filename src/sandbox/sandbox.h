@@ -3,19 +3,19 @@
 //
 // Contract: spawn() passes to the child only the descriptors and environment variables that the
 // SpawnSpec lists. SpawnSpec::isolation requests namespaces and seccomp, and SpawnSpec::limits
-// requests rlimits. Child::grade() says which of the requested protections are in effect; a missing
-// one makes spawn() fail only if SpawnSpec::required is set. To create the namespaces, cutegen
-// prefers bubblewrap (bubblewrap.h) unless it runs as root. If cutegen may create a cgroup
-// (cgroup.h), spawn() puts the child into it. If the parent process dies, a supervisor process
-// kills the child and all processes that the child started.
+// requests rlimits. Child::grade() says which of the requested protections are in effect. If a
+// protection is missing, spawn() fails only if SpawnSpec::required is set. To create the
+// namespaces, cutegen prefers bubblewrap (bubblewrap.h) unless it runs as root. If cutegen may
+// create a cgroup (cgroup.h), spawn() puts the child into it. If the parent process dies, a
+// supervisor process kills the child and all processes that the child started.
 //
 // With namespaces, the child sees a read-only file system (the mount view), with a private,
-// writable and empty /tmp and /dev/shm. It still sees its program's folder, cwd, share_dir() and
-// the paths in `readable`, even if they are below /tmp. The parent captures the child's stderr, and
-// its stdout unless SpawnSpec::fds contains stdout.
+// writable and empty /tmp and /dev/shm. The child still sees its program's folder, cwd, share_dir()
+// and the paths in `readable`, even if they are below /tmp. The parent captures the child's stderr,
+// and its stdout unless SpawnSpec::fds contains stdout.
 //
 // harden_self() restricts the calling process with no_new_privs, a seccomp filter that denies exec,
-// and rlimits. The forked children of the compile server call it.
+// and rlimits. The forked children of the compile server call harden_self().
 //
 // Example:
 //   SpawnSpec s{.argv = {runner, "--fd", "3"}, .fds = {{socket, 3}}}; CG_TRY(Child c, spawn(s));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The strategy `best-of-n`: asks the model for independent programs without feedback, and keeps the
-// fastest correct one. It is the baseline that other strategies must beat with the same budget.
+// fastest correct program. The strategy is the baseline that other strategies must beat with the
+// same budget.
 //
 // Contract: all questions to the model are the same, and none shows an earlier program. If the task
 // is a CUDA kernel, the model changes this kernel in each answer. The strategy stops when the

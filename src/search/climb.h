@@ -3,13 +3,13 @@
 // with parameters). The strategy is hill climbing from one program.
 //
 // Contract: until a program is correct, the strategy asks for repairs, up to a limit. After a
-// correct program, it asks for one change of the incumbent at a time, and accepts a program that
-// saves at least the share min_gain of the time. It stops when the incumbent reaches the floor (a
-// lower bound of the time) or, if the task is memory-bound, the reachable bound (the time to copy
-// the least bytes). The strategy also stops on a plateau (several changes without a gain), when the
-// budget is used up, or when the proposer has no more proposals. If the evaluator aborts the
-// evaluation of a candidate and of all its retries, the strategy rejects the candidate, but does
-// not count it towards the plateau or the repairs.
+// correct program, the strategy asks for one change of the incumbent at a time, and accepts a
+// program that saves at least the share min_gain of the time. The strategy stops when the incumbent
+// reaches the floor (a lower bound of the time) or, if the task is memory-bound, the reachable
+// bound (the time to copy the least bytes). The strategy also stops on a plateau (several changes
+// without a gain), when the budget is used up, or when the proposer has no more proposals. If the
+// evaluator aborts the evaluation of a candidate and of all its retries, the strategy rejects the
+// candidate, but does not count it towards the plateau or the repairs.
 //
 // Example:
 //   make_strategy(StrategyKind::cutegen, settings);  // more in strategy.h

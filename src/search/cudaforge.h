@@ -6,9 +6,9 @@
 // with its verdict and profile, and names one fault if the program fails, or one bottleneck if it
 // is correct. The coder then changes the program. With the setting `published`, `cudaforge` follows
 // its paper: each round starts from the newest program, even if it is slower, and no question shows
-// earlier attempts. Otherwise, it drops a correct program that is not faster than the incumbent,
-// and questions show earlier attempts. The strategy stops after `rounds` rounds (an unusable answer
-// uses one round), or when the budget is used up.
+// earlier attempts. Without `published`, `cudaforge` drops a correct program that is not faster
+// than the incumbent, and questions show earlier attempts. The strategy stops after `rounds` rounds
+// (an unusable answer uses one round), or when the budget is used up.
 //
 // Example: make_strategy(StrategyKind::cudaforge, {.agents = AgentSettings{.rounds = 10}});
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Families: a bandit (an algorithm that learns from rewards) that chooses which kind of change
-// (memory, tiling, ...) a planner has to suggest next, from the gains of earlier changes.
+// Families: chooses which kind of change (memory, tiling, and so on) a planner has to suggest next.
+// The algorithm is a bandit, which learns from the gains of earlier changes.
 //
 // Contract: choose() returns each kind of change once, and then the kind with the largest upper
 // confidence bound (UCB1). The reward of a change (0 to 1) is the share of the time that it saved.

@@ -40,7 +40,8 @@ class Machine : public Strategy {
     std::vector<TestCase> tests;
   };
 
-  // Whether the strategy asks for tests before the first program. It then calls begin() afterwards.
+  // Returns whether the strategy asks for tests before the first program. If so, the strategy must
+  // call begin() when it has the tests.
   virtual bool asks_before(const Json& /*task*/) { return false; }
   void begin(std::vector<TestCase> tests);
 
@@ -61,17 +62,19 @@ class Machine : public Strategy {
   std::optional<std::string> end_of_run(std::optional<double> best_ns) const;
 
   StrategySettings settings_;
-  // Returns why `best_ns` cannot improve much, or empty. Cheaper algorithms can beat the roofline.
+  // Returns why no program can be much faster than `best_ns`; empty if one may be. The function
+  // does not compare with the roofline, because a cheaper algorithm can beat the roofline.
   std::optional<std::string> nothing_to_win(double best_ns) const;
-  // Returns why more candidates would not help, if the last ones had about the best time, and this
-  // time is close to the reachable bound.
+  // Returns why more candidates would not help, if the last candidates had about the best time, and
+  // this time is close to the reachable bound.
   std::optional<std::string> only_ties(double best_ns) const;
   void put_bounds(Json& context) const;
 
   double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
   bool memory_bound_ = false;
   int64_t evaluations_ = 0;
-  // Numbers of consecutive candidates: aborted ones, and correct ones as fast as the incumbent.
+  // The number of consecutive aborted candidates, and the number of consecutive correct candidates
+  // that are as fast as the incumbent.
   int set_aside_ = 0, ties_ = 0;
   Feedback feedback_;            // feedback of the last verdict
   std::vector<TestCase> tests_;  // the proposed tests that evaluations use

@@ -2,8 +2,8 @@
 // Decides when questions to the model may show profiles, for one line (a short search with its own
 // first program). The class Profiling implements the modes of the option `--profiling`.
 //
-// Contract: if open() is true, questions may show profiles; it then stays true for the rest of the
-// line. The mode decides when it becomes true:
+// Contract: if open() is true, questions may show profiles. Once true, open() stays true for the
+// rest of the line. The mode decides when open() becomes true:
 // - `adaptive`: when the structure has settled, or when the line has a correct program and has
 //   judged as many candidates as a fifth of the budget's evaluations (at least two)
 // - `delayed`: when the line has more correct candidates than fixed_depth() of the workload
@@ -11,8 +11,8 @@
 // - `never`: never
 //
 // The structure of a line's programs (launches, tiling, movement of data) has settled if, over the
-// last kWindow correct candidates, no accepted edit changed it and the best time fell by less than
-// the share kFlat.
+// last kWindow correct candidates, no accepted edit changed the structure, and the best time fell
+// by less than the share kFlat.
 //
 // Example: Profiling p(ProfilingMode::adaptive, "softmax", 40); p.step(true, false, ns);
 //          if (p.open()) show(profile);

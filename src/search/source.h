@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SourceKernel: evaluates the user's kernel at the start of a run whose task is a CUDA kernel.
 //
-// Contract: first() returns a question for the kernel's program. answered() and judged() receive
-// the outcome of the last action and return the next action. If the kernel is not correct, or the
-// evaluator aborts all attempts to evaluate it, SourceKernel rejects it, and finish() ends the run.
-// If the kernel computes wrong values while the run uses tests that the model proposed,
-// SourceKernel drops these tests and evaluates it again.
+// Contract: first() returns a question for the kernel's program. The functions answered() and
+// judged() receive the outcome of the last action and return the next action. If the kernel is not
+// correct, or the evaluator aborts all attempts to evaluate it, SourceKernel rejects it, and
+// finish() ends the run. If the kernel computes wrong values while the run uses tests that the
+// model proposed, SourceKernel drops these tests and evaluates it again.
 //
 // Example: SourceKernel source(task, {}); open(source.first());
 #pragma once

@@ -12,14 +12,14 @@
 // it cannot select any node. The random numbers follow from the seed in the settings and are part
 // of the question, so that a replay can check them.
 //
-// With the setting `published`, `stark` is the algorithm of its paper. Otherwise, it differs in
-// seven ways, each with a switch in StarkSettings:
+// With the setting `published`, `stark` is the algorithm of its paper. Without `published`, `stark`
+// differs from this algorithm in seven ways, each with a switch in StarkSettings:
 // - It repairs almost correct programs at once.
 // - It does not evaluate a program twice.
 // - Planners see bounds and profiles.
 // - A bandit (families.h) chooses the kind of change.
 // - If a change failed and its repair gains time, the bandit credits the kind of the change.
-// - If programs are equally fast, the search continues from the newest.
+// - If programs are equally fast, the search continues from the newest program.
 // - It changes a first program only when two first programs are correct.
 //
 // Example: make_strategy(StrategyKind::stark, {.agents = AgentSettings{.stark = {.seed = 7}}});
@@ -81,8 +81,8 @@ class StarkStrategy final : public Machine {
   std::optional<Family> family_;
   bool has_source_ = false;
   Role role_ = Role::planner;  // the role to which the open question goes
-  // fixes_: number of consecutive repairs of almost correct programs. unusable_: number of
-  // consecutive unusable answers.
+  // The numbers of consecutive repairs of almost correct programs, and of consecutive unusable
+  // answers.
   int fixes_ = 0, unusable_ = 0;
   std::optional<std::string> best_;
   std::optional<Timing> best_timing_;

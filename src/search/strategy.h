@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strategy: the policy that decides what a run does next, as a deterministic state machine.
 //
-// Contract: apply(event) updates the strategy's state with one event of the journal. next() returns
-// the actions that the engine must execute next: each action once, and again after the event
-// `resumed` if no event has completed it. A strategy has no access to a clock, a random source, a
-// model or the evaluator, so the same events always lead to the same actions; `resume` and
-// `--replay` rely on this. It learns the time from the field `clock_ms` of events.
+// Contract: apply(event) updates the strategy's state with one event of the journal. The function
+// next() returns the actions that the engine must execute next. It returns each action once, and
+// again after the event `resumed` if no event has completed the action. A strategy has no access to
+// a clock, a random source, a model or the evaluator, so the same events always lead to the same
+// actions; `resume` and `--replay` rely on this. A strategy learns the time from the field
+// `clock_ms` of events.
 //
 // Example:
 //   auto s = make_strategy(StrategyKind::cutegen, settings); s->apply(opened);
@@ -99,7 +100,8 @@ struct StarkSettings {
   bool families = true;        // whether a bandit chooses the kind of change (families.h)
   bool credit = true;          // whether the bandit credits repairs and discounts failures
   bool drift = true;           // whether to prefer the newest of equally fast programs
-  int starts = 2;              // number of correct first programs before the search changes one
+  // how many first programs must be correct before the search changes one of them
+  int starts = 2;
   bool operator==(const StarkSettings&) const = default;
 };
 
@@ -148,15 +150,15 @@ class Strategy {
 };
 
 // Says which tools the model may call in a strategy. In `cudaforge` and `astra`, the model may only
-// compile, because they count evaluations as rounds; with `published`, it may call no tools. The
-// strategies `stark` and `best-of-n` never allow tools.
+// compile, because these strategies count evaluations as rounds; with `published`, the model may
+// call no tools. The strategies `stark` and `best-of-n` never allow tools.
 enum class ToolScope { none, compile, all };
 ToolScope tool_scope(StrategyKind strategy, const StrategySettings& settings);
 Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind,
                                                 const StrategySettings& settings);
 // event_type() and event_data() return type and data of the event that records an action ("asked",
-// "evaluation_started", "accepted", "rejected", "finished"). describe() returns one line for
-// messages.
+// "evaluation_started", "accepted", "rejected", "finished"). The function describe() returns one
+// line for messages.
 EventType event_type(const Action& action);
 Json event_data(const Action& action);
 std::string describe(const Action& action);

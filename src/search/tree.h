@@ -6,12 +6,12 @@
 // removes a node. The search may select a node unless one of three limits excludes it:
 // - The root has root_children children.
 // - A node other than the root has more than node_children children, and all of them failed.
-// - The model was asked to change the node's program, and more than node_children of its answers
-//   were programs that the run already knew.
+// - More than node_children of the model's changes to the node's program gave programs that the run
+//   already knew.
 // If several nodes are equally fast, fastest() returns the newest node with `drift`, so that a
 // search can cross a plateau, and the oldest node without `drift`. A window lists the nodes that a
-// question to one role shows, each node once. It omits the root, because every question shows the
-// reference anyway.
+// question to one role shows, each node once. A window omits the root, because every question shows
+// the reference anyway.
 //
 // Example: Tree tree({.root_children = 5}); int n = tree.add({.id = "c1", .ns = 80}, 0);
 #pragma once

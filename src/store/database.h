@@ -2,8 +2,8 @@
 // Database: opens a store's SQLite file with the durability that the journal needs.
 //
 // Contract: Database::open() checks the application id and the format of the SQLite file, sets WAL
-// and synchronous=FULL, and creates the tables. guarded() turns SQLite's exceptions into errors,
-// for example if the file is damaged, busy or not a database, or if the disk is full.
+// and synchronous=FULL, and creates the tables. The function guarded() turns SQLite's exceptions
+// into errors, for example if the file is damaged, busy or not a database, or if the disk is full.
 //
 // Example: guarded(db.file(), [&]() -> Result<void> { db.sql().exec("..."); return {}; });
 #pragma once

@@ -3,9 +3,9 @@
 // versions.
 //
 // Contract: events.cpp lists every event type with its fields. The store writes each event in the
-// current version of its type. upcast() converts an event of an older version to the current
-// version, one version at a time. For an event of a newer version, it returns a user error that
-// advises to use a newer cutegen.
+// current version of its type. The function upcast() converts an event of an older version to the
+// current version, one version at a time. For an event of a newer version, it returns a user error
+// that advises to use a newer cutegen.
 //
 // Example: CG_TRY(Event now, upcast(old, journal_upcasts()));
 #pragma once

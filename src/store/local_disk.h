@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Refuses folders on network file systems, because SQLite's write-ahead log is not safe on them.
 //
-// Contract: require_local_disk() asks the operating system for the file system of an existing
-// folder.
+// Contract: require_local_disk() asks the operating system on which file system an existing folder
+// lies, and returns an error for a network file system.
 //
 // Example: CG_CHECK(require_local_disk("runs"));
 #pragma once

@@ -3,8 +3,8 @@
 // of equal blobs.
 //
 // Contract: take_long_texts() replaces every string of kLongText bytes or more by {"$blob": hash}
-// and passes the string to `put`. restore_long_texts() puts the strings back. Both functions also
-// preserve data that already contains {"$blob": ...}.
+// and passes the string to `put`. The function restore_long_texts() puts the strings back. Both
+// functions also preserve data that already contains {"$blob": ...}.
 //
 // Example: Json lean = take_long_texts(data, [&](hash, text) { blobs[hash] = text; });
 #pragma once

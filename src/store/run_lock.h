@@ -3,7 +3,7 @@
 // holds it ends, even after a crash.
 //
 // Contract: RunLock::take() never blocks. If another process holds the run's lock, take() returns
-// an error that names the pid of this process. RunLock::held() tests the lock without taking it.
+// an error that names the other process's pid. RunLock::held() tests the lock without taking it.
 //
 // Example: CG_TRY(RunLock lock, RunLock::take(dir, "20261121-k3v9qa"));
 #pragma once

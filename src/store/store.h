@@ -3,11 +3,11 @@
 // under the hash of its content.
 //
 // Contract: append() commits the event before it returns. Event::seq counts the events of a run
-// from 1 without gaps. The store computes the table of runs from the events, and rebuilds it if its
-// version differs. The first event of a run is `opened`, to which the store adds the run's RunInfo
-// as the field "run". The store moves long texts of an event into blobs, and restores them when it
-// reads the event. Each run has any number of readers and at most one writer, which holds a lock
-// until its process ends. The store refuses folders on network file systems.
+// from 1 without gaps. The store computes the table of runs from the events, and rebuilds the table
+// if the table's version differs. The first event of a run is `opened`, to which the store adds the
+// run's RunInfo as the field "run". The store moves long texts of an event into blobs, and restores
+// them when it reads the event. Each run has any number of readers and at most one writer, which
+// holds a lock until its process ends. The store refuses folders on network file systems.
 //
 // Example:
 //   CG_TRY(auto s, Store::open("runs")); CG_TRY(auto run, s->create({...}));

@@ -9,7 +9,7 @@
 // the native reference (PyTorch in the task's dtypes), and a sequential sum in the arithmetic of
 // the math mode. In measurements, kernels with accurate sums stayed below 2.5 times the larger
 // error of the two references. Kernels with plain tf32 products or with truncating accumulators
-// exceeded 2.5 times this error. docs/tolerance.md gives the measurements.
+// exceeded 2.5 times this error. The page docs/tolerance.md gives the measurements.
 //
 // Example:
 //   AggregateLimits l = aggregate_limits(rule, {native, sequential, floor}, independent_errors);
@@ -55,9 +55,10 @@ inline constexpr double kTruncation = 4 * 0x1p-23;
 
 // The errors of accurate implementations for one set of inputs.
 struct HonestErrors {
-  AggregateError native, sequential;  // sequential.count() is 0 if unknown
-  double floor_rms = 0;               // RMS error that rounding inputs and result can cause
-  double floor_bias = 0;              // bias that truncating a float32 sum can cause
+  // sequential.count() is 0 if the sequential sum's errors are unknown
+  AggregateError native, sequential;
+  double floor_rms = 0;   // RMS error that rounding inputs and result can cause
+  double floor_bias = 0;  // bias that truncating a float32 sum can cause
 };
 
 struct AggregateLimits {
@@ -82,9 +83,9 @@ AggregateLimits aggregate_limits(const ToleranceRule& rule, const HonestErrors& 
 Independent independent_errors(std::span<const double> errors_in_units, const Shape& shape);
 // The slices whose reference errors are so large that they would decide the error of the whole
 // output. For example, the mean of a row whose values are 200 below all others is less accurate.
-// worst_slices() picks a tenth of the slices, and at least one, along the axis whose slices differ
-// most. It picks none if the axis has fewer than four slices or if no axis has slices with shared
-// errors. Element i is in slice i / inner % size.
+// The function worst_slices() picks a tenth of the slices, and at least one, along the axis whose
+// slices differ most. It picks none if the axis has fewer than four slices or if no axis has slices
+// with shared errors. Element i is in slice (i / inner) % size.
 struct WorstSlices {
   size_t inner = 1, size = 1;
   std::vector<uint8_t> worst = {};  // one flag per slice

@@ -3,22 +3,23 @@
 // whole.
 //
 // Contract: tolerance_i = factor * max(native_i, sensitivity_i, eps * |truth_i|) + flush(dtype).
-// sensitivity_i is how far the truth moves if the inputs change by one rounding. native_i is the
-// largest error |native - truth| of the native reference (PyTorch in the task's dtypes) among 65
-// elements: the element and the 32 elements next smaller and next larger in magnitude. Therefore,
-// an element may have an error even if the native reference is exact at this element. If the
-// results of sequential sums are known, the tolerance is at least 4 times their largest error among
-// the same elements, because PyTorch may add in double, but kernels add in float32. eps is at least
-// the dtype's half ulp. The user's limit (rtol, atol) can only narrow the tolerance. A NaN must
-// match NaN, and an infinity the same infinity. If truth and native reference differ in being
-// finite, infinite or NaN (for example, the native reference overflowed), an element that matches
-// either of them passes. An integer must equal the truth or the native result. An integer whose
-// sensitivity is at least 1 may differ from the truth by one, because the rounding of an input can
-// change the integer by one. With nan_is_undefined, any value passes if the truth is NaN. If the
-// sensitivity is +infinity, any value passes, because the result depends on the order of
-// evaluation. If the sensitivity's sign bit is set, NaN also passes, because some order of
-// evaluation gives NaN. RMS and bias of the output as a whole must stay within aggregate_limits()
-// (tensor/aggregate.h). docs/tolerance.md gives the reasons for the tolerances.
+// The value sensitivity_i says how far the truth moves if the inputs change by one rounding. The
+// value native_i is the largest error |native - truth| of the native reference (PyTorch in the
+// task's dtypes) among 65 elements: the element and the 32 elements next smaller and next larger in
+// magnitude. Therefore, an element may have an error even if the native reference is exact at this
+// element. If the results of sequential sums are known, the tolerance is at least 4 times their
+// largest error among the same elements, because PyTorch may add in double, but kernels add in
+// float32. The value of eps is at least the dtype's half ulp. The user's limit (rtol, atol) can
+// only narrow the tolerance. A NaN must match NaN, and an infinity the same infinity. If truth and
+// native reference differ in being finite, infinite or NaN (for example, the native reference
+// overflowed), an element that matches either of them passes. An integer must equal the truth or
+// the native result. An integer whose sensitivity is at least 1 may differ from the truth by one,
+// because the rounding of an input can change the integer by one. With nan_is_undefined, any value
+// passes if the truth is NaN. If the sensitivity is +infinity, any value passes, because the result
+// depends on the order of evaluation. If the sensitivity's sign bit is set, NaN also passes,
+// because some order of evaluation gives NaN. RMS and bias of the output as a whole must stay
+// within aggregate_limits() (tensor/aggregate.h). The page docs/tolerance.md gives the reasons for
+// the tolerances.
 //
 // Example:
 //   Expected e = make_expected(spec, truth, native, sensitivity, {.factor = 32, .eps = 0x1p-23});
@@ -78,10 +79,12 @@ struct Expected {
   std::shared_ptr<const ReferenceErrors> references = {};
 };
 
-// kAnyValue: any value passes, because the result depends on the order of evaluation. kNanToo: NaN
-// also passes, because some order of evaluation gives NaN. kOneStep: an integer may differ from the
-// truth by one. kOutsideWhole: the element has its own tolerance, but does not count in the RMS and
-// the bias (worst_slices).
+// Flags of an element:
+// - kAnyValue: any value passes, because the result depends on the order of evaluation.
+// - kNanToo: NaN also passes, because some order of evaluation gives NaN.
+// - kOneStep: an integer may differ from the truth by one.
+// - kOutsideWhole: the element has its own tolerance, but does not count in the RMS and the bias
+//   (worst_slices() in tensor/aggregate.h).
 enum OrderFlag : uint8_t { kAnyValue = 1, kNanToo = 2, kOutsideWhole = 4, kOneStep = 8 };
 
 enum class KeepReferences : bool { no, yes };

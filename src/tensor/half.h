@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Converts elements of any dtype to double, and back with the rounding of the dtype.
 //
-// Contract: to_double is exact except for 64-bit integers beyond 2^53. from_double rounds to
-// nearest even, overflows to infinity (f8e4m3: to NaN) and saturates integers. keep_mantissa rounds
-// to `bits` explicit mantissa bits (tf32 10, bf16 7) and does not limit the exponent.
+// Contract: to_double is exact except for 64-bit integers beyond 2^53. The function from_double
+// rounds to nearest even, overflows to infinity (f8e4m3: to NaN) and saturates integers. The
+// function keep_mantissa rounds to `bits` explicit mantissa bits (tf32 10, bf16 7) and does not
+// limit the exponent.
 //
 // Example: double x = load_double(DType::bf16, bytes);  // one element
 #pragma once

@@ -3,8 +3,9 @@
 //
 // Contract: a description depends only on the positions of wrong elements, never on values of the
 // truth (the result in float64). Columns are indices in the last dimension; rows are indices in all
-// other dimensions together. describe_pattern() returns the most specific description that fits, or
-// "scattered".
+// other dimensions together. The function describe_pattern() returns the most specific description
+// that fits, or "scattered".
+//
 // Example: "columns from 96 on", "the last 3 elements".
 #pragma once
 

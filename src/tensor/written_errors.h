@@ -6,7 +6,7 @@
 // error, because the errors of the writes are not independent. The limits for RMS and bias follow
 // from the reference errors of the written elements or of all elements, whichever are larger,
 // because a few elements may be accurate by chance. If the program wrote fewer than kLeastWritten
-// elements, judgement() has no limits. docs/official_shape.md gives the reasons.
+// elements, judgement() has no limits. The page docs/official_shape.md gives the reasons.
 //
 // Example: WrittenErrors w(expected); w.add(i, value); if (!w.judgement().passes()) ...
 #pragma once
@@ -19,8 +19,8 @@ namespace cutegen {
 
 class WrittenErrors {
  public:
-  // 64 independent errors determine their root mean square to within 9%. For a large K, a simulated
-  // run tests about a hundred elements of a matrix product.
+  // 64 independent errors determine their root mean square to within 9%. If a matrix product has a
+  // large inner dimension, a simulated run tests only about a hundred of its elements.
   static constexpr int64_t kLeastWritten = 64;
 
   explicit WrittenErrors(const Expected& expected) : e_(expected), of_(expected.truth.size()) {}

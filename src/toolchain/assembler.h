@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assembler: assembles PTX and reports on the machine code. ptxas writes a cubin, and nvdisasm
-// lists its instructions. The tools need neither a GPU nor an installed CUDA toolkit.
+// Assembler: assembles PTX and reports on the machine code. The tool ptxas writes a cubin, and the
+// tool nvdisasm lists the cubin's instructions. The tools need neither a GPU nor an installed CUDA
+// toolkit.
 //
 // Contract: ptxas and nvdisasm run in the sandbox with limits of memory, time and file size,
 // because the PTX may be hostile. If a tool is missing or too old for the PTX, the report lacks the
 // results of this tool, and `audit.skipped` says why. A missing tool is never an error. If ptxas
 // rejects the PTX or exceeds its time limit, `ok` is false, `digest` gives the reason, and the
 // candidate kernel is at fault. An Error means that cutegen failed, or that the call's Context was
-// cancelled or timed out. The cache key is a hash of the PTX and the tool versions. warm_up()
-// starts tool processes in advance, so that they wait for the next program (tool_spares.h).
-// Thread-safe.
+// cancelled or timed out. The cache key is a hash of the PTX and the tool versions. The function
+// warm_up() starts tool processes in advance, so that they wait for the next program
+// (tool_spares.h). Thread-safe.
 //
 // Example:
 //   CG_TRY(auto a, Assembler::open({.paths = paths}));

@@ -4,10 +4,10 @@
 //
 // Contract: for each request key, the cache stores the list of headers that an earlier compile
 // included (the include closure). If these headers are unchanged, find() computes the build_id from
-// them and returns the result under this build_id. Writes are atomic, and each file contains a hash
-// of its content. The cache removes a damaged file and treats it as absent. Several processes may
-// share the folder. If it exceeds its size limit, the cache removes the least recently used files.
-// Thread-safe.
+// the headers and returns the result under this build_id. Writes are atomic, and each file contains
+// a hash of its content. The cache removes a damaged file and treats it as absent. Several
+// processes may share the folder. If the folder exceeds its size limit, the cache removes the least
+// recently used files. Thread-safe.
 //
 // Example:
 //   if (auto hit = cache.find(key)) return *hit;

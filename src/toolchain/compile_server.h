@@ -30,7 +30,7 @@ struct ServerSetup {
   ToolPaths paths;
   std::vector<std::string> options;  // for NVRTC
   std::string prefix;                // header that the server parses before all candidates
-  bool plain = false;                // compile without a precompiled header and forks
+  bool plain = false;                // compile without a precompiled header and without forks
   // If true, the server keeps one parsed program for other programs with the same beginning
   // (warm_parent.h).
   bool keep = false;

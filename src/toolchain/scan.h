@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scans a source before a compile server compiles it: finds obvious errors, and which headers the
-// source needs.
+// Scans a source before a compile server compiles it: finds obvious errors, and says how much of
+// CuTe the source includes.
 //
 // Contract: scan_source() never fails. `problem` is empty, or describes one error in the format of
 // CompileResult::digest.
@@ -34,8 +34,8 @@ const char* prefix_header(CuteUse use);
 SourceScan scan_source(const CompileRequest& request,
                        const std::vector<std::filesystem::path>& include_dirs);
 
-// The operand of an #include or #embed line, and the line number (from 1). include_lines() ignores
-// such lines in comments and string literals.
+// The operand of an #include or #embed line, and the line number (from 1). The function
+// include_lines() ignores such lines in comments and string literals.
 struct IncludeLine {
   int line = 0;
   std::string path;

@@ -4,8 +4,8 @@
 // Contract: the tool can read `input` at the path kToolInput and write its output to kToolOutput.
 // With `stdout_is_output`, the tool's stdout is the output, not kToolOutput. A ToolRun reports
 // failures of the tool. An Error means that cutegen failed, or that the call's Context was
-// cancelled or timed out. run_tool() calls start_tool() and then finish_tool(). After start_tool(),
-// replace_input() may change the input.
+// cancelled or timed out. The function run_tool() calls start_tool() and then finish_tool(). After
+// start_tool(), replace_input() may change the input.
 //
 // Example:
 //   ToolCall call{.argv = {ptxas, "-o", kToolOutput, kToolInput}, .input = ptx};

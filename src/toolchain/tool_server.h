@@ -9,9 +9,10 @@
 //
 // Contract: run() returns the same output as a new process of the tool, with the same sandbox and
 // limits. A child has access only to its own input and output files, may not fork again, and cannot
-// write to the server. The server itself reads no input. start() starts it before the first input
-// arrives. If it does not start, has no seccomp filter, or dies, run() starts a new process of the
-// tool. A ToolServer is thread-safe, and its server handles one input at a time.
+// write to the server. The server itself reads no input. A caller should call start(), which starts
+// the server, before the first input arrives. If the server does not start, has no seccomp filter,
+// or dies, run() starts a new process of the tool. A ToolServer is thread-safe, and its server
+// handles one input at a time.
 //
 // Example:
 //   ToolServer server({.argv = {nvdisasm, "-b", "SM90a", kToolInput}, ...},

@@ -6,10 +6,10 @@
 // it opens its input file for the `opening`-th time. At earlier openings, the tool reads `filler`.
 // A spare has the same sandbox and limits as any run of the tool.
 //
-// Contract: run() passes the input to a waiting spare. If none becomes ready within a short time,
-// it starts a new process of the tool, which gives the same output. A spare handles only one input;
-// after that, a background thread starts the next one. A tool that never stops at an opening always
-// runs in a new process. Thread-safe.
+// Contract: run() passes the input to a waiting spare. If no spare becomes ready within a short
+// time, run() starts a new process of the tool, which gives the same output. A spare handles only
+// one input; after that, a background thread starts the next spare. A tool that never stops at an
+// opening always runs in a new process. Thread-safe.
 //
 // Example:
 //   ToolSpares spares({.argv = {ptxas, "-arch", "sm_90a", kToolInput}, ...}, {.opening = 1}, 2);

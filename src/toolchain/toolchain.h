@@ -3,12 +3,12 @@
 //
 // Contract: a Toolchain owns compile servers (cutegen-compiler processes), one for each
 // architecture and prefix of headers (without CuTe, with CuTe's tensors, with all of CuTe). It
-// starts a server at the first cache miss and restarts a server that dies. compile() blocks;
-// several threads may call it, and their candidates compile in parallel. If a candidate does not
-// compile, the CompileResult has ok = false and a digest of the errors. An Error means that cutegen
-// failed or that the user named an unknown architecture. The key of the cache is build_id, a hash
-// of program, include closure, compiler version, flags and architecture. The cache has a size limit
-// in bytes.
+// starts a server at the first cache miss and restarts a server that dies. A call of compile()
+// returns when the compilation has ended. Several threads may call compile(), and their candidates
+// compile in parallel. If a candidate does not compile, the CompileResult has ok = false and a
+// digest of the errors. An Error means that cutegen failed or that the user named an unknown
+// architecture. The key of the cache is build_id, a hash of program, include closure, compiler
+// version, flags and architecture. The cache has a size limit in bytes.
 //
 // Example:
 //   CG_TRY(auto tc, Toolchain::open({.paths = paths}));
@@ -81,7 +81,7 @@ struct ToolchainOptions {
   Nanoseconds compile_timeout = std::chrono::seconds(120);
   bool use_cache = true, allow_fork = true;
   bool require_sandbox = false;          // fail if any sandbox protection is missing
-  std::function<void()> before_compile;  // compile() calls it at each cache miss
+  std::function<void()> before_compile;  // compile() calls this function at each cache miss
 };
 
 class Toolchain {

@@ -3,8 +3,8 @@
 //
 // Contract: tool_version() returns "NAME VERSION". The version comes from the metadata of the wheel
 // that contains `file`; `wheel` is the name of the wheel's folder, such as "nvidia_cuda_nvcc". If
-// the file is not in a wheel, size and time of the file stand for the version. tool_version()
-// returns "" if the file does not exist.
+// the file is not in a wheel, tool_version() returns the file's size and modification time instead
+// of a version. If the file does not exist, it returns "".
 //
 // Example: std::string v = tool_version(paths.ptxas, "ptxas", "nvidia_cuda_nvcc");
 #pragma once

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // WarmParent: a compile server that parses one program and keeps processes that have parsed the
-// program up to a certain cut. Another program with the same beginning compiles faster, because one
-// of the kept processes continues with the rest.
+// program up to different positions (cuts, see cuts.h). Another program with the same beginning
+// compiles faster, because one of the kept processes continues with the rest.
 //
 // Contract: start() returns at once. The server parses the program in the background and pauses
-// while hold(true) is in effect. best() returns the last parsed cut (cuts.h) before which `text`
-// equals the program byte for byte, and compile() continues from this cut. The process that
+// while hold(true) is in effect. The function best() returns the last parsed cut before which
+// `text` equals the program byte for byte, and compile() continues from this cut. The process that
 // continues has parsed only the text before the cut. Therefore, the result equals a compile of the
 // whole text, and the rest of the parsed program cannot influence the result.
 //

@@ -4,10 +4,10 @@
 //
 // Contract: keep() adds a parent. A background thread measures how much memory the parents'
 // processes use. If all parents together exceed the budget, the thread drops the least recently
-// used parents, and also the newest parent if this parent alone exceeds the budget. find() returns
-// the parent that saves the most processor time when `text` is compiled. While hold(true) is in
-// effect, all parents pause parsing. If a parent's server dies early, WarmParents drops the parent
-// and logs it once. Thread-safe.
+// used parents, and also the newest parent if this parent alone exceeds the budget. The function
+// find() returns the parent that saves the most processor time when `text` is compiled. While
+// hold(true) is in effect, all parents pause parsing. If a parent's server dies early, WarmParents
+// drops the parent and writes one log line. Thread-safe.
 //
 // Example: WarmParents kept(budget); kept.keep(key, parent); if (auto f = kept.find(key, text)) ...
 #pragma once
@@ -64,7 +64,7 @@ class WarmParents {
   std::list<Entry> entries_;  // the most recently used entry comes first
   int holds_ = 0;
   bool unmeasured_ = false;
-  std::jthread watcher_;  // last member, because its thread uses the others
+  std::jthread watcher_;  // must be the last member, because its thread uses the other members
 };
 
 }  // namespace cutegen::toolchain

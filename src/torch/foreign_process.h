@@ -2,10 +2,10 @@
 // ForeignProcess: the sandboxed Python process that runs a third-party solution for a
 // `ForeignWorker`, and the messages to and from this process.
 //
-// Contract: spawn() starts the child process in the sandbox. ask() checks the form of every reply,
-// because the solution may have written the reply. If the child hangs, dies or breaks the protocol,
-// ask() stops the child and returns a ForeignReply that says what happened. The destructor removes
-// the child's folder.
+// Contract: spawn() starts the child process in the sandbox. The function ask() checks the form of
+// every reply, because the solution may have written the reply. If the child hangs, dies or breaks
+// the protocol, ask() stops the child and returns a ForeignReply that says what happened. The
+// destructor removes the child's folder.
 //
 // Example: CG_CHECK(process.spawn()); CG_TRY(Json hello, process.greet(ctx, message));
 //   CG_TRY(ForeignReply reply, process.ask(ctx, request, limit));

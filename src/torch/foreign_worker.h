@@ -9,7 +9,7 @@
 // ForeignWorker checks only the form of a reply. A ForeignReply says what the solution did. An
 // Error means that cutegen itself failed, or that the Context was cancelled or timed out. If a
 // child dies, or exceeds the time limit of a call, the ForeignWorker kills the child and the
-// processes that the child started. load() always starts a new child.
+// processes that the child started. Each call of load() starts a new child.
 //
 // Example:
 //   CG_TRY(auto w, ForeignWorker::open(ctx, {})); CG_TRY(auto r, w->load(ctx, task, file));

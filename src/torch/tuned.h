@@ -5,9 +5,9 @@
 // Contract: all() has the form {operator: {inputs: {precision: {hash of a kernel's text: ms}}}}. A
 // worker reports its times after torch.compile has built a module. The next build, in any worker,
 // receives all known times and does not measure the kernels with known times again. If several
-// workers report a time for one kernel, the first report counts. add() ignores malformed entries
-// and entries beyond its limits. With false times, a malicious task file can only make other tasks
-// of the suite choose slow kernels. Thread-safe.
+// workers report a time for one kernel, the first report counts. The function add() ignores
+// malformed entries and entries beyond its limits. With false times, a malicious task file can only
+// make other tasks of the suite choose slow kernels. Thread-safe.
 //
 // Example: TunedTimes t; t.add(reply["tuned"]); request["tuned"] = t.all();
 #pragma once

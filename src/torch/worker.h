@@ -2,14 +2,14 @@
 // TorchWorker: client of the Python process that loads and runs PyTorch task files.
 //
 // Contract: one sandboxed child process runs the user's Python interpreter without network, with
-// few environment variables and with resource limits. The worker restarts a child that hangs or
+// few environment variables and with resource limits. TorchWorker restarts a child that hangs or
 // dies. If a task file raises, exits or never returns, the user error has the last line of the
-// traceback and the place in the task file. describe() uses meta tensors, so it allocates no tensor
-// of the official shape (the sizes in the task file). make_set() runs the module for one shape and
-// one input distribution ("family"). If `device` is set, the child first starts CUDA on the device.
-// Before the child loads a task, the child gives up the right to open files for writing and to
-// start programs. If `device` is set but PyTorch has no CUDA, open() returns a `world` error (the
-// environment failed).
+// traceback and the place in the task file. The function describe() uses meta tensors, so it
+// allocates no tensor of the official shape (the sizes in the task file). The function make_set()
+// runs the module for one shape and one input distribution ("family"). If `device` is set, the
+// child first starts CUDA on the device. Before the child loads a task, the child gives up the
+// right to open files for writing and to start programs. If `device` is set but PyTorch has no
+// CUDA, open() returns a `world` error (the environment failed).
 //
 // Example:
 //   CG_TRY(auto w, TorchWorker::open({})); CG_TRY(Task t, w->describe(ctx, "relu.py", {}));
@@ -36,13 +36,14 @@ struct TorchWorkerOptions {
   std::string python;            // default: $CUTEGEN_PYTHON, the project's venv, python3
   std::filesystem::path script;  // default: the installed python/ folder
   Nanoseconds call_timeout = std::chrono::seconds(60);
-  Nanoseconds start_timeout = std::chrono::seconds(60);  // enough for a slow disk
+  // long, because PyTorch may load from a slow disk
+  Nanoseconds start_timeout = std::chrono::seconds(60);
   int64_t memory_bytes = int64_t{16} << 30;
   bool require_sandbox = false;  // fail if a sandbox protection is missing
   std::string device;            // the child's GPU, such as "cuda:0"; empty: no GPU
   bool compiles = false;         // the child may start compilers, and has no seccomp filter
   int compile_threads = 8;       // number of torch.compile's threads
-  // Descriptor of the GPU's lock file, which the child locks while it times.
+  // Descriptor of the GPU's lock file, which the child locks while it times a baseline.
   int slot = -1;
   // If set, the child uses the lock only for open_baselines(); later, the caller locks the file.
   bool slot_for_opening = false;
@@ -128,7 +129,7 @@ struct Excerpt {
 // GPU memory that the caller owns, and the tensors that the worker writes to this memory.
 // TensorSlot::part is "value", "native", "truth" (f64) or, for floating-point outputs, "margin"
 // (f64). The margin of an element is the larger of its sensitivity and the largest native error
-// among elements of nearest magnitude.
+// among the elements nearest in magnitude.
 struct GpuMemory {
   int descriptor = -1;
   size_t bytes = 0;
@@ -186,8 +187,8 @@ class TorchWorker {
                                     const std::vector<GpuTensor>& /*slots*/) {
     return unsupported_error("this worker does not run baselines on given values");
   }
-  // Runs an open baseline `samples` times and returns the times in ns. core/time_mode.h explains
-  // the values of `mode`.
+  // Runs an open baseline `samples` times and returns the times in ns. The file core/time_mode.h
+  // explains the values of `mode`.
   virtual Result<std::vector<double>> time_baseline(const Context& ctx, BaselineKind kind,
                                                     TimeMode mode, int samples) = 0;
   virtual std::string version() const = 0;          // "torch 2.13.0, Python 3.11"

@@ -7,11 +7,11 @@
 //
 // Contract: send() and receive() end with an error if their Context is cancelled or times out. If
 // the peer has closed its socket, send() and receive() return a world error "closed" (see
-// is_closed()). call() sends a request and waits for the reply. If the reply has the form {"error":
-// {kind, message, where, remedy}}, call() returns it as an Error. A channel closes itself if the
-// peer breaks the protocol or if a call ends in the middle of a frame. A channel stays usable if
-// receive() times out before the first byte of a frame. At most one thread at a time may send on a
-// channel, and at most one may receive.
+// is_closed()). The function call() sends a request and waits for the reply. If the reply has the
+// form {"error": {kind, message, where, remedy}}, call() returns the error as an Error. A channel
+// closes itself if the peer breaks the protocol or if a call ends in the middle of a frame. A
+// channel stays usable if receive() times out before the first byte of a frame. At most one thread
+// at a time may send on a channel, and at most one may receive.
 //
 // Example:
 //   CG_TRY(Frame f, channel.call(ctx, {{"schema", "cutegen.runner.v1"}, {"type", "load"}}, fds));

@@ -8,12 +8,12 @@
 //
 // If the caller gives a pattern for a buffer, bind() fills the buffer with repetitions of the
 // pattern, and the caller's memory has no copy of the buffer. Such a buffer may have several copies
-// on the GPU, from which find() returns the one that use_copy() chose. A shared buffer is memory of
-// another process, mapped without copying; its owner checks the guards. The caller binds each copy
-// of a shared buffer under its own name ("y", "y#1", ...), and may name an initial buffer, whose
-// bytes restore() copies into the shared buffer. copy_back() copies to the caller all buffers that
-// have no pattern and are not shared. It checks the guards of all buffers that are not shared, and
-// reports an overwritten guard: "memory behind 'x' was written".
+// on the GPU, from which find() returns the copy that use_copy() chose. A shared buffer is memory
+// of another process, mapped without copying; its owner checks the guards. The caller binds each
+// copy of a shared buffer under its own name ("y", "y#1", ...), and may name an initial buffer,
+// whose bytes restore() copies into the shared buffer. The function copy_back() copies to the
+// caller all buffers that have no pattern and are not shared. It checks the guards of all buffers
+// that are not shared, and reports an overwritten guard: "memory behind 'x' was written".
 //
 // Example: CG_CHECK(buffers.bind(list, stream)); ... CG_TRY(auto damage, buffers.copy_back());
 #pragma once
@@ -50,7 +50,8 @@ class Buffers {
   Result<const PlacedBuffer*> find(const std::string& name, const std::string& step) const;
   // Chooses copy `run % n` of each buffer with n copies, for timed run `run`.
   void use_copy(int run) { run_ = run; }
-  // Refills the copy that use_copy() chose with the pattern, or from the initial buffer.
+  // Refills the copy that use_copy() chose. The new content comes from the pattern or from the
+  // initial buffer.
   Result<void> refill(const std::string& name, Handle stream);
   // Restores the initial values of a tensor that the program mutates, in the copy that use_copy()
   // chose.

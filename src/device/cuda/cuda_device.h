@@ -2,11 +2,11 @@
 // CudaDevice: runs programs on a GPU. CudaDevice uses the CUDA driver API without the CUDA runtime.
 //
 // Contract: CudaDevice obeys the contract of `Device` (device.h). A process has one CUDA context.
-// run() waits for each step before it queues the next step, so that the report can name the faulty
-// kernel. If a kernel faults or does not end, the CUDA context is broken and the report sets
-// `device_lost`. Each timed run begins with a cold L2, unless the timing mode is warm. A gate
-// kernel delays the launches until the host has queued all launches, so that the time excludes the
-// host's work.
+// The function run() waits for each step before it queues the next step, so that the report can
+// name the faulty kernel. If a kernel faults or does not end, the CUDA context is broken and the
+// report sets `device_lost`. Each timed run begins with a cold L2, unless the timing mode is warm.
+// A gate kernel delays the launches until the host has queued all launches, so that the time
+// excludes the host's work.
 //
 // Example: CG_TRY(auto device, cuda::open_cuda_device("cuda:0"));
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the properties of a GPU from the CUDA driver, and the GPU's clocks from NVML.
 //
-// Contract: "cuda:N" is the N-th GPU that the driver lists, subject to CUDA_VISIBLE_DEVICES.
-// find_device() creates no CUDA context. If the driver or the GPU is missing, it returns a world
-// error with a remedy. The class `Watch` reads clocks through NVML. If the host has no NVML,
+// Contract: "cuda:N" is the N-th GPU that the driver lists, subject to CUDA_VISIBLE_DEVICES. The
+// function find_device() creates no CUDA context. If the driver or the GPU is missing, it returns a
+// world error with a remedy. The class `Watch` reads clocks through NVML. If the host has no NVML,
 // Watch::read() returns an empty map.
 //
 // Example: CG_TRY(Found gpu, find_device(*driver, "cuda:0")); fmt::print("{}", gpu.identity.gpu);

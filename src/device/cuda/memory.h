@@ -2,11 +2,11 @@
 // Allocates blocks of device memory between unmapped pages, or imports blocks from another process.
 //
 // Contract: an unmapped page lies before and after each block, so that an access outside the block
-// faults. give_back() keeps released blocks, up to a limit, and take() reuses kept blocks without
-// clearing their bytes. If Keeping::shareable is set, share() exports a block as a file descriptor.
-// Another process can import the block with this descriptor, at a different address. A kernel
-// faults if it writes to a block that was imported read-only. Callers release imported blocks by
-// drop(), not by give_back(). The CUDA context must outlive the BlockMemory.
+// faults. The function give_back() keeps released blocks, up to a limit, and take() reuses kept
+// blocks without clearing their bytes. If Keeping::shareable is set, share() exports a block as a
+// file descriptor. Another process can import the block with this descriptor, at a different
+// address. A kernel faults if it writes to a block that was imported read-only. Callers release
+// imported blocks by drop(), not by give_back(). The CUDA context must outlive the BlockMemory.
 //
 // Example: CG_TRY(Block b, memory.take(4096)); CG_TRY(UniqueFd fd, memory.share(b)); ...
 //   CG_TRY(Block same, other.import(fd.get(), b.mapped_bytes, true)); ... other.drop(same);

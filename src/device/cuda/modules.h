@@ -2,11 +2,11 @@
 // Loads the compiled modules of one program on the GPU.
 //
 // Contract: load() replaces all loaded modules, which resets their global variables. For each
-// module, it uses the caller's machine code if the driver accepts this code. Without usable machine
-// code, the driver assembles the PTX, and Modules caches the result under the hash of the PTX. If
-// the driver's assembler refuses the PTX, load() returns a user error with the assembler's first
-// line. If the PTX is too new for the driver, it returns a world error. The returned `ModuleFacts`
-// come from the PTX declarations, but the size of static shared memory comes from the machine code.
+// module, it uses the caller's machine code if the driver accepts this code. Otherwise, the driver
+// assembles the module's PTX, and Modules caches the result under the hash of the PTX. If the
+// driver's assembler refuses the PTX, load() returns a user error with the assembler's first line.
+// If the PTX is too new for the driver, it returns a world error. The returned `ModuleFacts` come
+// from the PTX declarations, but the size of static shared memory comes from the machine code.
 //
 // Example: CG_TRY(auto facts, modules.load({ptx})); CG_TRY(Handle f, modules.function(0, "gemm"));
 #pragma once

@@ -28,7 +28,7 @@ class OwnKernels {
   // Queues the gate kernel, which delays all later work on the stream until open_gate().
   Result<void> shut_gate(Handle stream);
   void open_gate() { std::atomic_ref(pinned_->gate).store(gates_); }
-  // Queues a measurement of the SM clock. clock_hz() returns the result once the stream is empty.
+  // Queues a measurement of the SM clock. Once the stream is empty, clock_hz() returns the result.
   Result<void> tick(Handle stream);
   std::optional<double> clock_hz() const;
   Result<void> cool_l2(Handle stream);

@@ -4,8 +4,8 @@
 // buffers.)
 //
 // Contract: a failure of the Scrubber never ends a timing. If the Scrubber cannot overwrite a kind
-// of storage, missing() names this kind, and later runs do not try again. run() queues kernels on
-// the stream and does not wait for their end.
+// of storage, missing() names this kind, and later runs do not try again. The function run() queues
+// kernels on the stream and does not wait for their end.
 //
 // Example: Scrubber s(driver, sms); s.prepare(); s.run(stream, value, spare); s.missing();
 #pragma once

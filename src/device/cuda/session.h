@@ -4,8 +4,8 @@
 //
 // Contract: a Session owns memory that other processes may import (memory()), and runs cutegen's
 // own kernels. A thread must call enter() before it uses the Session. Only one thread at a time may
-// use a Session. wait() returns when all queued work is done. Every failure is a world error,
-// because no candidate can cause a failure of a Session.
+// use a Session. The function wait() returns when all queued work is done. Every failure is a world
+// error, because no candidate can cause a failure of a Session.
 //
 // Example: CG_TRY(auto s, cuda::Session::open("cuda:0")); CG_CHECK(s->enter());
 //   CG_CHECK(s->load(ptx)); CG_CHECK(s->launch("fill", 64, 256, {&at, &words, &pattern}));

@@ -4,9 +4,9 @@
 // Contract: for several tasks in parallel, the evaluator checks that degenerate solutions (zeros, a
 // copy of the input, ...) fail, computes the float64 results, and times the baselines
 // (eval/baselines/suite.h). The report has a row for each task. A row with times has the status
-// `measured`, or `cached` if an earlier call measured them. A row without times has another status,
-// and `reason` says why. Because measure_baselines() stores each complete row at once, the same
-// call continues after an interruption.
+// `measured`, or `cached` if an earlier call measured the times. A row without times has another
+// status, and `reason` says why. Because measure_baselines() stores each complete row at once, the
+// same call continues after an interruption.
 //
 // Example: CG_TRY(auto r, measure_baselines(EvaluatorClient::start, ctx, cache, s, tasks, seen));
 #pragma once
@@ -27,7 +27,7 @@ struct BaselineSuiteSettings {
   int jobs = 1;
   eval::BaselineLimits limits;
   double minutes = 0;  // 0: no limit
-  bool again = false;  // also measure a task if the cache has its times
+  bool again = false;  // true: also measure tasks whose times are in the cache
 };
 
 struct BaselineRow {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts a suite's baselines to a text table and to JSON (schema cutegen.baseline_suite.v1).
+// Converts the baselines of many tasks to a text table and to JSON (schema
+// cutegen.baseline_suite.v1).
 //
 // Contract: the table shows each task name and each reason on one line without control characters;
-// the JSON has them unchanged. The table shows "-" for a baseline without a time, and lists each
-// reason once below the rows.
+// the JSON has names and reasons unchanged. The table shows "-" for a baseline without a time, and
+// lists each reason once below the rows.
 //
 // Example: print_result(g, baseline_json(report), baseline_table(report));
 #pragma once

@@ -3,14 +3,15 @@
 // new candidates.
 //
 // Contract: the run must be finished. Each OUT/NAME.json becomes a candidate with the program of
-// IN/NAME; its figures have the origin `imported` and name their device. import_verdicts() refuses
-// an entry if its file is unreadable or has an error instead of a verdict, if the program is
-// missing or differs, or if the task differs. A second import of the same entry changes nothing.
+// IN/NAME; its figures have the origin `imported` and name their device. The function
+// import_verdicts() refuses an entry if its file is unreadable or has an error instead of a
+// verdict, if the program is missing or differs, or if the task differs. A second import of the
+// same entry changes nothing.
 //
 // An imported program can become the incumbent only if its figures come from the run's GPU model,
-// if its build ids and its version of the judging rules agree with the run's, and if it is faster
-// than the incumbent. The comparison needs figures of the incumbent from the same GPU model and
-// driver, for example from an imported verdict. After an import, the journal contains the
+// if its build ids and its version of the judging rules agree with the run's, and if the program is
+// faster than the incumbent. The comparison needs figures of the incumbent from the same GPU model
+// and driver, for example from an imported verdict. After an import, the journal contains the
 // candidates, and the run's out folder contains the best program.
 //
 // Example: CG_TRY(auto done, import_verdicts(real_parts(), ctx, *store, "last", {"in", "out"}, o));

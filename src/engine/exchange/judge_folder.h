@@ -2,14 +2,15 @@
 // Judges all programs in a folder, so that one machine can propose programs and another machine can
 // measure them.
 //
-// Contract: an entry NAME is a folder with plan.json and its sources, or with a third-party
-// solution (eval/judge/foreign.h). The task of an entry is the file task.py in its folder or,
-// without this file, `settings.task`. As soon as a verdict is known, judge_folder() writes
-// OUT/NAME.json (schema cutegen.entry.v1) atomically. judge_folder() keeps an existing verdict if
-// program, task, device model and last requested check (`up_to`) are the same. All devices must be
-// of the same model. If an entry is unreadable, its row has the error, and judge_folder() judges
-// the other entries. The evaluators work in parallel. Each evaluator judges all entries of one task
-// before it opens the next task, because opening a task is slow.
+// Contract: each folder NAME in `settings.in` is an entry. It contains plan.json with its sources,
+// or a third-party solution (eval/judge/foreign.h). The task of an entry is the file task.py in its
+// folder or, without this file, `settings.task`. As soon as the verdict on an entry is known,
+// judge_folder() writes it atomically to NAME.json (schema cutegen.entry.v1) in `settings.out`. It
+// keeps an existing verdict if program, task, device model and last requested check (`up_to`) are
+// the same. All devices must be of the same model. If an entry is unreadable, its row has the
+// error, and judge_folder() judges the other entries. The evaluators work in parallel. Each
+// evaluator judges all entries of one task before it opens the next task, because opening a task is
+// slow.
 //
 // Example: CG_TRY(auto rows, judge_folder(real_parts(), ctx, {"in", "out", {}, {options}}, seen));
 #pragma once

@@ -24,7 +24,7 @@ struct Answer {
   std::vector<std::string> advice;  // a planner's advice for each approach, or a judge's advice
   std::vector<TestCase> tests;      // from testers
   bool unusable = false;            // true if the engine could not apply the model's answer
-  // For each repeated question, one word that says why the engine asked the model again.
+  // One word for each repeated question, which says why the engine asked the model again.
   std::vector<std::string> reasks;
 };
 
@@ -34,7 +34,7 @@ class Proposer {
   virtual Result<Answer> answer(const Context& ctx, const search::Ask& ask, const RunView& run) = 0;
 };
 
-// "command:CMD" is the model setting for --proposer CMD
+// The option --proposer CMD sets the setting `model` to "command:CMD".
 inline constexpr const char* kCommandModel = "command:";
 inline constexpr const char* kBuiltinModel = "builtin";
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // RunTools: executes the tool calls of one run, records them and counts them.
 //
-// Contract: call fold() with every event of the run, recorded or new, before you pass it to
-// RunView::apply(). For each question, begin_ask() returns the ToolHost that executes its tool
-// calls. If the journal already has the result of a call (after the last event `answered`), the
-// ToolHost returns this result and does not execute the call, so a resumed run neither loses nor
-// repeats an evaluation. The event `tool_called` records a call, and `drafted` and `evaluated`
-// record a draft's evaluation. A replay has no evaluator, so its ToolHost returns only recorded
-// results.
+// Contract: call fold() with every event of the run, recorded or new, before you pass the event to
+// RunView::apply(). For each question, begin_ask() returns the ToolHost that executes the
+// question's tool calls. If the journal already has the result of a call (after the last event
+// `answered`), the ToolHost returns this result and does not execute the call, so a resumed run
+// neither loses nor repeats an evaluation. The event `tool_called` records a call, and `drafted`
+// and `evaluated` record a draft's evaluation. A replay has no evaluator, so its ToolHost returns
+// only recorded results.
 //
 // Example: RunTools tools(evaluate, sink); auto host = tools.begin_ask(view, true);
 #pragma once

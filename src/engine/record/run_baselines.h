@@ -30,10 +30,11 @@ struct BaselineGain {
   std::string kind;
   double time_ns = 0, speedup = 0;
   Origin origin = Origin::measured;
-  bool in_mode = true;  // whether the baseline is as precise as the task's math mode requires
+  bool in_mode = true;  // whether candidates compete with the baseline (in_math_mode())
 };
 std::vector<BaselineGain> gains(const TaskBaselines& baselines, MathMode mode, double own_ns);
-// Returns the gain over the fastest baseline that is as precise as the task's math mode requires.
+// Returns the gain over the fastest baseline with which candidates compete (in_math_mode() in
+// core/baseline.h).
 std::optional<BaselineGain> hardest_gain(const TaskBaselines& baselines, MathMode mode,
                                          double own_ns);
 

@@ -30,7 +30,7 @@ struct ModelSettings {
   std::string url;  // empty: the provider's default address
   // Defaults: the key in an environment variable, and the prices in models/prices.toml.
   std::filesystem::path key_file, prices;
-  double relay_minutes = 0;  // longest wait for the file with an answer; 0: no limit
+  double relay_minutes = 0;  // longest wait for a relay's answer file (llm/relay.h); 0: no limit
   std::string effort;        // reasoning effort
   std::optional<double> temperature;
   int64_t prompt_tokens = 24000;  // limit for the estimated tokens of a question
@@ -64,7 +64,8 @@ struct OptimizeSettings {
   Json resolved_config = Json::object();  // every setting with its value and source
   // Whether the user chose the dialect (CuTe or plain CUDA). For a task that is a CUDA kernel, the
   // default is plain CUDA.
-  bool dialect_asked = false;  // not in the journal, which records the dialect itself
+  // The journal does not record this flag, because it records the dialect itself.
+  bool dialect_asked = false;
 };
 
 }  // namespace cutegen::engine

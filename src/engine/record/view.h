@@ -102,12 +102,13 @@ struct RunView {
   Result<void> apply(const Event& event);
   const RunStep* find(const std::string& candidate) const;
   const RunStep* incumbent() const { return find(best); }
-  // Returns the incumbent's speedup over the fastest baseline that is as precise as the task's math
-  // mode requires.
+  // Returns the incumbent's speedup over the fastest baseline with which candidates compete
+  // (in_math_mode() in core/baseline.h).
   std::optional<BaselineGain> gain() const;
-  // over_first(): the step's speedup over the first correct program; nullopt for an imported step.
-  // over_floor(): the step's time divided by the task's floor (the least possible time). For an
-  // imported step, it uses the floor on the step's device.
+  // The function over_first() returns the step's speedup over the first correct program, or nullopt
+  // for an imported step. The function over_floor() returns the step's time divided by the task's
+  // floor (the least possible time). For an imported step, over_floor() uses the floor on the
+  // device that measured the step.
   std::optional<double> over_first(const RunStep& step) const;
   std::optional<double> over_floor(const RunStep& step) const;
   // Return the incumbent's profile or certificate, or null.

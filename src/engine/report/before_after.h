@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the launches and the memory traffic of the best program with the launches and the
-// traffic of the PyTorch module's operators.
+// Compares the best program with the PyTorch module's operators: the numbers of launches and the
+// memory traffic.
 //
 // Contract: the figures of the module (before) are modelled from the module's graph. Each operator
 // that is not a view counts as one launch, which reads its inputs once and writes its results once.

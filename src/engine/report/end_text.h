@@ -3,8 +3,9 @@
 //
 // Contract: the text says why the run stopped, and compares the best program with the first correct
 // program, the floor (the least possible time) and the baselines. The text also shows saved
-// launches and bytes, the certificate, the cost, the limits of the result, and the written files.
-// end_text() sanitizes untrusted text and labels modelled times.
+// launches and bytes, the certificate, the cost, the conditions under which the result holds
+// (shapes, architecture, skipped checks), and the written files. The function end_text() sanitizes
+// untrusted text and labels modelled times.
 //
 // Example: print_text(end_text(view, run_id));
 #pragma once

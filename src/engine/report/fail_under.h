@@ -2,8 +2,9 @@
 // The option --fail-under RATIO: checks whether the best program's speedup over the baseline is at
 // least RATIO.
 //
-// Contract: the speedup is the time of the fastest baseline in the task's math mode, divided by the
-// program's time, both with a cold L2. If the run has a certificate, the speedup comes from the
+// Contract: the speedup is a baseline's time divided by the program's time, both with a cold L2.
+// The baseline is the fastest of those with which candidates compete in the task's math mode
+// (in_math_mode() in core/baseline.h). If the run has a certificate, the speedup comes from the
 // certificate. On a simulator, which times no baseline, the first correct program takes the place
 // of the baseline. The lower end of the speedup's 95% confidence interval must be at least RATIO.
 // If no speedup is known, reaches() returns false.
@@ -24,8 +25,8 @@ struct BestGain {
   GainFrom by = GainFrom::first;
 };
 std::optional<BestGain> best_gain(const RunView& view);
-// Returns the speedup in the certificate, or nothing if the certificate has no baseline in the math
-// mode.
+// Returns the speedup in the certificate, or nothing if the certificate has no baseline that
+// competes in the math mode.
 std::optional<BestGain> certified_gain(const Certificate& certificate, MathMode mode);
 bool reaches(const std::optional<BestGain>& gain, double wanted);
 // Returns text such as "at least 1.043x over compile (certified, cold; median 1.051x)", or the

@@ -2,8 +2,8 @@
 // Describes the algebraic rewrites that changed a program's graph (core/candidate.h).
 //
 // Contract: rewrite_lines() returns one line for each rewrite that changed the graph of the best
-// program (or of the first program if no program is correct), and one line for each further rewrite
-// that applies to the task and that the user could enable.
+// program, or of the first program if no program is correct. It also returns one line for each
+// further rewrite that applies to the task and that the user could enable.
 //
 // Example: for (const std::string& text : rewrite_lines(view)) out += line("rewrites", text);
 #pragma once

@@ -14,8 +14,8 @@
 
 namespace cutegen::engine {
 
-// Describes the task, its class, the machine, the floor (the least possible time), the baselines,
-// the toolchain, the sandbox, and whether degenerate solutions (such as zeros) fail.
+// Describes the task, its workload, the machine, the floor (the least possible time), the
+// baselines, the toolchain, the sandbox, and whether degenerate solutions (such as zeros) fail.
 std::string task_text(const RunView& view);
 // Returns the baseline times of the user's module, or an empty text if the times are unknown.
 std::string baselines_text(const RunView& view);

@@ -3,9 +3,9 @@
 // (fixed kernels that show the GPU's present speed).
 //
 // Contract: a private folder has one file for each combination of task, GPU model, driver and
-// torch. keep() replaces a file atomically. If a file is missing, unreadable or of another version,
-// find() returns no record. controls() returns only times that are younger than kFresh. Several
-// threads and processes may use the cache at once.
+// torch. The function keep() replaces a file atomically. If a file is missing, unreadable or of
+// another version, find() returns no record. The function controls() returns only times that are
+// younger than kFresh. Several threads and processes may use the cache at once.
 //
 // Example: BaselineCache cache; if (auto record = cache.find(opened)) use(record->times);
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles the best program before a run ends. On a GPU, also certifies it: measures its speedups
-// over the baselines in fresh processes. Certifying has a time limit.
+// Profiles the best program before a run ends. On a GPU, also certifies the program, which means
+// measuring its speedups over the baselines in fresh processes. Certifying has a time limit.
 //
 // Contract: wants_profile() and wants_certificate() are false if the run already has the result, so
 // a resumed run repeats nothing. If profiling or certifying fails, the run continues, and the

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The run loop with its dependencies as parameters, so that tests can pass fakes.
 //
-// Contract: the contract of engine/run/run.h applies. `Parts` provides the evaluator, the proposer
-// or the model, and the clock. Apart from `Parts`, the loop accesses only the store and the out
-// folder.
+// Contract: the functions obey the contract in engine/run/run.h. `Parts` provides the evaluator,
+// the proposer or the model, and the clock. Apart from `Parts`, the loop accesses only the store
+// and the out folder.
 //
 // Example: Parts parts = real_parts(); optimize_with(parts, ctx, store, settings, observer);
 #pragma once
@@ -25,8 +25,8 @@ struct Parts {
   std::function<Result<std::unique_ptr<Proposer>>(const OptimizeSettings&, const eval::OpenedTask&)>
       make_proposer;
   std::function<int64_t()> now_ms;  // any steady clock
-  // Opens the language model of a proposer that needs one. For the model `replay:RUN`, the store
-  // has the recorded answers.
+  // Opens the language model for a proposer that calls a language model. For the model
+  // `replay:RUN`, the store has the recorded answers.
   std::function<Result<std::unique_ptr<llm::ChatModel>>(const OptimizeSettings&, store::Store&)>
       open_model{};
   // Finds a task's cached baselines; without this function, runs have no baselines.
@@ -45,7 +45,8 @@ Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, store::S
 Result<RunResult> resume_with(const Parts& parts, const Context& ctx, store::Store& store,
                               const std::string& run, RunObserver& observer);
 
-// An evaluator in which the run's task is open. If the start fails, open_task() tries once more.
+// An evaluator in which the run's task is open. If the environment fails while the evaluator opens
+// the task, open_task() starts a second evaluator.
 struct Opened {
   std::unique_ptr<eval::EvaluatorClient> evaluator;
   eval::OpenedTask task;

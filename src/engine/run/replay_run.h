@@ -2,11 +2,12 @@
 // Replays a recorded run: repeats the run's actions and questions and, on request, its evaluations.
 //
 // Contract: replay_with() passes the recorded events to a new strategy and proposer. The replay
-// fails at the first action, question or answer that differs from the record. replay_with() starts
-// no evaluator. re_evaluate_with() also judges every recorded candidate again, except for aborted
-// evaluations. At the first difference, it stops and returns the difference (`divergence`) as a
-// result, not as an error. A time counts as different if it differs by more than `tolerance`.
-// Neither replay_with() nor re_evaluate_with() writes to the journal.
+// fails at the first action, question or answer that differs from the record. The function
+// replay_with() starts no evaluator. The function re_evaluate_with() also judges every recorded
+// candidate again, except for aborted evaluations. At the first difference, re_evaluate_with()
+// stops and returns the difference (`divergence`) as a result, not as an error. A time counts as
+// different if it differs by more than `tolerance`. Neither replay_with() nor re_evaluate_with()
+// writes to the journal.
 //
 // Example: CG_TRY(ReEvaluation r, re_evaluate_with(real_parts(), ctx, store, "last", {},
 // observer));

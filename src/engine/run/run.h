@@ -2,9 +2,9 @@
 // The run loop: executes the actions of a strategy with a proposer and the evaluator, and writes
 // the journal.
 //
-// Contract: the loop commits every event before it starts the next action. resume_run() restores
-// the state of a run from the journal and continues the run. If the Context is stopped (Ctrl-C),
-// the run ends after the current event, with the state "interrupted".
+// Contract: the loop commits every event before it starts the next action. The function
+// resume_run() restores the state of a run from the journal and continues the run. If the Context
+// is stopped (Ctrl-C), the run ends after the current event, with the state "interrupted".
 //
 // Example: CG_TRY(auto outcome, optimize(ctx, store, {.file = "relu.py"}, observer));
 #pragma once

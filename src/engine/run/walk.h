@@ -3,8 +3,8 @@
 //
 // Contract: call step() with each event in order, for recorded and for new events. If the event
 // records an action, the strategy must choose the same action. If the actions differ, step()
-// returns an error that names the event and both actions. If `make_proposer` is set, it also asks a
-// proposer every recorded question again, and requires the recorded answer (for replays).
+// returns an error that names the event and both actions. If `make_proposer` is set, step() also
+// asks a proposer every recorded question again, and requires the recorded answer (for replays).
 //
 // Example: Walk walk; for (const Event& e : events) CG_CHECK(walk.step(e)); walk.next();
 #pragma once

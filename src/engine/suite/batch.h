@@ -40,7 +40,8 @@ struct RunRow {
   bool ended() const { return status != RowStatus::pending && status != RowStatus::interrupted; }
   std::optional<double> floor_ratio() const;  // best time / floor (least possible time)
   std::vector<BaselineGain> gains() const;
-  // The speedup over the fastest baseline with at least the precision of the task's math mode.
+  // The speedup over the fastest baseline with which candidates compete (in_math_mode() in
+  // core/baseline.h).
   std::optional<BaselineGain> hardest_gain() const;
 };
 
@@ -50,7 +51,7 @@ struct BatchItem {
   // to twice the limit.
   double minutes = 0;
   bool goes_on = false;  // continue an unfinished run that an earlier process began
-  std::string since;     // if set: reuse finished runs, too, but no run from before this time
+  std::string since;     // if set: reuse finished runs, too, except runs from before this time
 };
 
 struct BatchSettings {
@@ -71,8 +72,8 @@ Result<void> run_batch(const Parts& parts, const Context& ctx, store::Store& sto
                        const BatchSettings& settings, const std::vector<BatchItem>& items,
                        BatchObserver& observer);
 
-// Returns the exit code for several rows: 0 if at least one row is correct. Otherwise, returns the
-// code of the rows' status if all rows have the same status, else kExitFailed.
+// Returns the exit code for several rows. The code is 0 if at least one row is correct. Otherwise,
+// it is the code of the rows' status if all rows have the same status, else kExitFailed.
 int exit_code(const std::vector<const RunRow*>& rows);
 
 // The largest size of bench.json and compare.json, in bytes.

@@ -17,7 +17,8 @@ namespace cutegen::engine {
 struct AccuracySummary {
   std::string kind;
   int64_t within = 0, outside = 0, not_measured = 0;
-  // Number of tasks on which the baseline is less precise than the math mode, measured or not.
+  // Number of tasks on which the baseline is less precise than the math mode, whether or not its
+  // accuracy was measured.
   int64_t coarser = 0;
 };
 

@@ -5,7 +5,8 @@
 // program, or without a time of the baseline, counts as not faster. Means are over the tasks that
 // have a program's time and a baseline's time (`compared`). Because a few large speedups can
 // dominate a mean, a summary lists all speedups above kOutlier and also has the means without these
-// speedups. "best" is the fastest baseline of each task that is as precise as the task's math mode.
+// speedups. "best" (kBest) stands for the fastest baseline with which candidates of a task compete
+// (in_math_mode() in core/baseline.h).
 //
 // Example: for (const SpeedSummary& s : speed_summaries(report.rows)) use(s.against, s.geomean);
 #pragma once

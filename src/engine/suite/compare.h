@@ -29,7 +29,7 @@ Result<std::vector<std::string>> with_dialects(const std::vector<std::string>& s
 struct CompareSettings {
   // The settings of every run, except file, out and strategy, which run_compare() sets.
   OptimizeSettings optimize;
-  std::vector<std::string> strategies;  // in the order of the table
+  std::vector<std::string> strategies;  // in the order of the table's rows
   int repeats = 1;
   int64_t seed = 1;
   double minutes = 0;            // time limit of each cell; 0: no limit

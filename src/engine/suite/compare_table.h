@@ -20,7 +20,8 @@ struct StrategySummary {
   int64_t cells = 0, correct = 0;  // numbers of all runs, and of runs with a correct program
   int64_t tasks = 0, solved = 0;   // numbers of all tasks, and of tasks that a run solved
   std::optional<double> floor_ratio;
-  std::optional<RatioInterval> floor_ratio_interval;  // if each common task has two repetitions
+  // set if each common task has at least two repetitions
+  std::optional<RatioInterval> floor_ratio_interval;
   int64_t evaluations = 0;
   ModelCost models;
   double seconds = 0;

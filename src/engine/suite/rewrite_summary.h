@@ -5,7 +5,7 @@
 // Contract: each task is in one of three groups:
 // - `constant`: the module's result is the same for all inputs.
 // - `rewritten`: rewrites changed the graph of the best program.
-// - `as_written`: the graph is unchanged.
+// - `as_written`: no rewrite changed the graph of the best program.
 // `possible` lists tasks to which more rewrites would apply.
 //
 // Example: RewriteSummary s = rewrite_summary(report.rows); s.rewritten.against_best

@@ -4,7 +4,7 @@
 //
 // Contract: find_suite() returns the requested tasks, sorted by level and number, without opening
 // their files. If a level or number does not exist, it returns a user error that lists the existing
-// ones.
+// levels or numbers.
 //
 // Example: CG_TRY(auto numbers, parse_numbers("19-32,36"));
 //          CG_TRY(auto tasks, find_suite("KernelBench", {1}, numbers));

@@ -4,7 +4,7 @@
 //
 // Contract: a span is an interval with a name on a track (a line of the timeline). Spans of the
 // same track may nest, but not partly overlap. The timeline shows the tracks in the order of their
-// first spans. Several threads may add spans at once. Text is sanitised. Only write() writes a
+// first spans. Several threads may add spans at once. Trace sanitises names. Only write() writes a
 // file.
 //
 // Example: Trace trace; { Trace::Span span(&trace, "evaluator 1", "compile"); work(); }

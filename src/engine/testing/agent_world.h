@@ -39,7 +39,7 @@ inline std::string next_program(int from, int to) {
 
 struct Crash {};
 
-// One answer of the model: text, tool calls, or both. The text "crash" simulates that cutegen dies
+// One answer of the model: text, tool calls, or both. The text "crash" simulates a crash of cutegen
 // before it receives the answer.
 struct Said {
   Said(std::string words) : text(std::move(words)) {}  // NOLINT

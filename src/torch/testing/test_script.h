@@ -2,8 +2,9 @@
 // For tests: runs a Python script that imports the torch worker's modules and prints lines "CHECK:
 // result".
 //
-// Contract: the constructor runs the script. said() returns the result that the script printed for
-// a check. If the script printed no line for the check, said() returns the whole output.
+// Contract: the constructor runs the script. The function said() returns the result that the script
+// printed for a check. If the script printed no line for the check, said() returns the whole
+// output.
 //
 // Example: static const TestScript script(kText); EXPECT_EQ(script.said("sums"), "ok");
 #pragma once
