@@ -10,6 +10,7 @@
 #include "recipes/composites/composites.h"
 #include "recipes/fuse/builder.h"
 #include "recipes/fuse/cuts.h"
+#include "recipes/fuse/equal_nodes.h"
 #include "recipes/fuse/extents.h"
 #include "recipes/fuse/ties.h"
 #include "recipes/fuse/views.h"
@@ -34,21 +35,12 @@ namespace {
 
 constexpr size_t kMaxNodes = 4096;
 
-void rename(Json& json, const std::map<std::string, std::string>& names) {
-  if (auto ref = reference(json)) {
-    auto it = names.find(*ref);
-    if (it != names.end()) json["ref"] = it->second;
-  } else if (json.is_array()) {
-    for (Json& item : json) rename(item, names);
-  }
-}
-
 // Removes in-place operators: later readers of the overwritten value read the new one.
 Result<Graph> without_in_place(Graph graph) {
   std::map<std::string, std::string> now;
   for (Node& node : graph.nodes) {
-    for (Json& arg : node.args) rename(arg, now);
-    for (auto& [key, arg] : node.kwargs.items()) rename(arg, now);
+    for (Json& arg : node.args) rename_values(arg, now);
+    for (auto& [key, arg] : node.kwargs.items()) rename_values(arg, now);
     if (!is_in_place(node.op) || node.outputs.empty()) continue;
     auto self = reference(argument(node, 0, "self"));
     if (!self) continue;
@@ -447,7 +439,10 @@ Result<Graph> prepare(const Task& task) {
     if (!value || value->shape != results[i]->shape)
       return unsupported_error("the graph's outputs differ from the task's");
   }
-  return normalize_scans(fold_cut_results(fold_zero_pads(line_pools(expand_composites(graph)))));
+  std::set<std::string> written;
+  for (const Write& write : writes) written.insert({write.source, write.index});
+  graph = merge_equal_nodes(expand_composites(graph), std::move(written));
+  return normalize_scans(fold_cut_results(fold_zero_pads(line_pools(std::move(graph)))));
 }
 
 std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {
