@@ -46,7 +46,7 @@ std::optional<EinsumOperand> operand_of(const Graph& graph, const Node& view) {
           --*axis;
       }
       added = true;
-    } else {
+    } else if (base != "clone") {
       break;
     }
     value = input_of(graph, *node);
@@ -81,6 +81,16 @@ std::optional<std::vector<std::vector<size_t>>> runs_of(const EinsumOperand& cha
   return runs;
 }
 
+// A permutation of the source, without the axes of size 1, and the view `whole` of it.
+std::vector<Node> permuted(const EinsumOperand& chain, Node whole, const Value& result) {
+  Value turned{.name = result.name + "~turned", .dtype = result.dtype, .shape = {}};
+  for (const size_t axis : chain.order) turned.shape.push_back(chain.source->shape[axis]);
+  whole.args[0] = {{"ref", turned.name}};
+  return {node_of(whole.id + "_turned", "aten.permute.default", chain.source->name, chain.order,
+                  turned),
+          std::move(whole)};
+}
+
 // The nodes that replace the view, or none.
 std::vector<Node> simpler(const Graph& graph, const Node& view) {
   const auto chain = is_reshape(view) ? operand_of(graph, view) : std::nullopt;
@@ -90,7 +100,7 @@ std::vector<Node> simpler(const Graph& graph, const Node& view) {
   whole.sizes = view.sizes;
   if (std::is_sorted(chain->order.begin(), chain->order.end())) return {std::move(whole)};
   auto runs = runs_of(*chain, result.shape);
-  if (!runs) return {};
+  if (!runs) return permuted(*chain, std::move(whole), result);
   // The runs in the source's order are the axes of one view of the source.
   std::vector<std::vector<size_t>> sorted = *runs;
   std::sort(sorted.begin(), sorted.end());

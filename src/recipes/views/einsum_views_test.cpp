@@ -54,10 +54,26 @@ TEST(EinsumViews, MergedNeighboursAreMergedFirst) {
   EXPECT_EQ(merged->outputs[0].shape, (Shape{32, 2048, 64}));
 }
 
-TEST(EinsumViews, AxesThatAreNoNeighboursStay) {
+TEST(EinsumViews, AxesThatAreNoNeighboursAreAViewOfOnePermutation) {
   const Graph g = einsum_views(operand({0, 2, 1, 3, 4}, {0, 1, 2, 3, 4}, {4, 2048, 8, 64, 1},
                                        {4, 2048, 8, 64, 1}, {8192, 8, 64}));
-  EXPECT_EQ(g.producer("out")->args[0], (Json{{"ref", "twice"}}));
+  const Node* turned = g.producer(*reference(g.producer("out")->args[0]));
+  ASSERT_NE(turned, nullptr);
+  EXPECT_EQ(turned->op, "aten.permute.default");
+  EXPECT_EQ(turned->args[0], (Json{{"ref", "x"}}));
+  EXPECT_EQ(turned->args[1], (Json{0, 2, 1, 3}));
+  EXPECT_EQ(turned->outputs[0].shape, (Shape{4, 2048, 8, 64}));
+}
+
+TEST(EinsumViews, ACopyBeforeTheViewIsRemoved) {
+  Graph g = operand({0, 2, 1, 3, 4}, {0, 1, 2, 3, 4}, {4, 2048, 8, 64, 1}, {4, 2048, 8, 64, 1},
+                    {8192, 8, 64});
+  Node clone = link("aten.clone.default", "twice", {}, "copy", {4, 2048, 8, 64, 1});
+  clone.args.resize(1);
+  g.nodes.insert(g.nodes.end() - 1, clone);
+  g.nodes.back().args[0] = {{"ref", "copy"}};
+  g = einsum_views(std::move(g));
+  EXPECT_EQ(g.producer(*reference(g.producer("out")->args[0]))->args[0], (Json{{"ref", "x"}}));
 }
 
 }  // namespace
