@@ -73,13 +73,54 @@ bool single_image(Expansion& e, const std::string& base, size_t rank) {
   return e.finish(e.write("pooled", op, std::move(args), out));
 }
 
-// max_poolNd_with_indices(x, kernel, stride, padding, dilation, ceil_mode) if something reads the
-// indices, which count within an image.
+// Replaces max pooling by the maximum of slices x[..., 0::2, 0::2], x[..., 0::2, 1::2], ... if each
+// element lies in exactly one window of at most four elements. A thread then reads and writes whole
+// vectors, and other pointwise work needs no kernel of its own.
+bool max_of_slices(Expansion& e, const Value& x, size_t rank) {
+  constexpr int64_t kMostSlices = 4;
+  const std::vector<int64_t> size = e.numbers(1, rank);
+  const bool steps = e.arg(2) == Json::array() || e.numbers(2, rank) == size;
+  const auto all = [&](size_t index, int64_t number) {
+    return e.arg(index).is_null() || e.numbers(index, rank) == std::vector<int64_t>(rank, number);
+  };
+  if (size.empty() || !steps || !all(3, 0) || !all(4, 1) || e.arg(5) == true ||
+      x.shape.size() != rank + 2)
+    return false;
+  int64_t count = 1;
+  for (size_t k = 0; k < rank; ++k) {
+    if (size[k] < 2 || size[k] > kMostSlices || x.shape[k + 2] % size[k] != 0) return false;
+    count *= size[k];
+  }
+  if (count > kMostSlices) return false;
+  std::vector<std::string> parts{x.name};
+  Shape shape = x.shape;
+  for (size_t k = 0; k < rank; ++k) {
+    shape[k + 2] /= size[k];
+    std::vector<std::string> finer;
+    for (const std::string& part : parts)
+      for (int64_t at = 0; at < size[k]; ++at)
+        finer.push_back(
+            e.as(x.dtype, e.write("slice", "aten.slice.Tensor",
+                                  {tensor_ref(part), k + 2, at, INT64_MAX, size[k]}, shape)));
+    parts = std::move(finer);
+  }
+  std::string highest = parts.front();
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const std::string name = i + 1 == parts.size() ? e.result().name : "";
+    highest = e.as(x.dtype, e.write("highest", "aten.maximum.default",
+                                    {tensor_ref(highest), tensor_ref(parts[i])}, shape, name));
+  }
+  return true;
+}
+
+// max_poolNd_with_indices(x, kernel, stride, padding, dilation, ceil_mode). The indices count
+// within an image.
 bool max_pool(Expansion& e) {
   const size_t rank = base_name(e.node.op).find("2d") != std::string::npos ? 2 : 3;
   const Value* x = e.input(0);
   if (!x) return false;
-  if (!e.is_read(1)) return single_image(e, base_name(e.node.op), rank);
+  if (!e.is_read(1))
+    return max_of_slices(e, *x, rank) || single_image(e, base_name(e.node.op), rank);
   const auto w = windows_of(e, *x, rank);
   if (!w) return false;
   const Shape& shape = e.result().shape;

@@ -68,6 +68,19 @@ TEST(Composites, OthersHaveAProgramToo) {
     (void)composite_program(name);
 }
 
+// Windows of two by two elements that do not overlap. All loads are vectors: of eight elements of a
+// row, four are in slices from 0 and four in slices from 1.
+TEST(Composites, MaxPoolingOfWindowsApartReadsSlices) {
+  const Task task = golden_task("pool_halves");
+  EXPECT_EQ(match_recipe(task, "sm_90a").recipe, "elementwise");
+  const KernelProgram program = composite_program("pool_halves");
+  EXPECT_EQ(program.plan.steps.size(), 1U);
+  EXPECT_THAT(text_of(program), HasSubstr("load_turns"));
+  EXPECT_THAT(to_json(program.plan).at("requires").dump(), HasSubstr("(dim(x,3)) % 2 == 0"));
+  // The windows of pool_line overlap.
+  EXPECT_EQ(match_recipe(golden_task("pool_line"), "sm_90a").recipe, "windows");
+}
+
 // Each stage names the sizes of its result, so expressions stay short in a deep network.
 TEST(Composites, SizesOfKeptValuesHaveNames) {
   const Json plan = to_json(composite_program("deep_convolutions").plan);
