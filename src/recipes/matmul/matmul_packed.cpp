@@ -41,8 +41,9 @@ std::string packed_text(MatmulFinish& finish, Layouts& layouts, const std::strin
                          place_text(c, a.tensor, Places::coordinates));
   }
   loads += finish.shared();
-  // Without loads, the work beyond an edge does no harm, and a branch would take longer.
-  if (!inputs.empty()) loads = "if (n >= n_size) return;\n" + loads;
+  // Beyond the last column, the kernel repeats the work for the last pair of columns. A branch
+  // would keep the compiler from overlapping the work for several pairs.
+  if (!inputs.empty()) loads = "n = min(n, n_size - 2);\n" + loads;
   const FactorAccess& out = finish.outputs()[0];
   return fmt::format(
       "{}"
