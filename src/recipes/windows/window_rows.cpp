@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/text.h"
 #include "recipes/fuse/extents.h"
@@ -72,18 +73,35 @@ bool params_legal(const Fused& fused, const Json& params) {
          (!watched(fused) || rows_layout(fused, params, true).fits());
 }
 
-// Cycles that the work after the convolution takes for a channel of a tile. A rough fit to times of
-// ten convolutions on an H200.
-double finish_cycles(const Fused& fused) {
-  double cycles = halves(fused) ? 130 : 100;
-  for (const Inst& inst : fused.insts) {
-    if (inst.kind != InstKind::leaf) {
-      cycles += 10;
+// The instructions of the work after the convolution that a kernel executes for each result.
+std::set<int> finish_insts(const Fused& fused) {
+  const std::vector<int> once = channel_values(fused);
+  std::set<int> found;
+  std::vector<int> open;
+  for (const FusedOutput& output : fused.outputs) open.push_back(output.inst);
+  while (!open.empty()) {
+    const int inst = open.back();
+    open.pop_back();
+    if (std::find(once.begin(), once.end(), inst) != once.end() || !found.insert(inst).second)
       continue;
+    const std::vector<int>& inputs = fused.insts[size_t(inst)].inputs;
+    open.insert(open.end(), inputs.begin(), inputs.end());
+  }
+  return found;
+}
+
+// Cycles that the work after the convolution takes for a channel of a tile: `base` for the store,
+// and `residual` for each tensor that has an element for each result.
+double finish_cycles(const Fused& fused, double base, double residual) {
+  double cycles = base;
+  for (const int at : finish_insts(fused)) {
+    const Inst& inst = fused.insts[size_t(at)];
+    if (inst.kind == InstKind::leaf) {
+      const std::vector<int>& axes = fused.inputs[size_t(inst.operand)].axes;
+      if (at != fused.window->inst && !axes.empty() && axes.back() > 1) cycles += residual;
+    } else {
+      cycles += 10;
     }
-    const std::vector<int>& axes = fused.inputs[size_t(inst.operand)].axes;
-    if (&inst != &fused.insts[size_t(fused.window->inst)] && !axes.empty() && axes.back() > 1)
-      cycles += 80;  // a residual
   }
   return cycles;
 }
@@ -99,7 +117,7 @@ double store_factor(const Fused& fused, const RowsLayout& l) {
   return fused.axes.back().size % 8 != 0 ? 2.5 : halves(fused) ? 1.1 : 1;
 }
 
-// Estimates in seconds, fitted to the same times.
+// Rough estimates in seconds, fitted to times of sixteen convolutions on an H200.
 double rows_seconds(const Fused& fused, const Json& params) {
   const WindowLeaf& leaf = *fused.window;
   const RowsLayout l = rows_layout(fused, params, false);
@@ -111,8 +129,8 @@ double rows_seconds(const Fused& fused, const Json& params) {
   // Narrow tiles are bound by reads of shared memory.
   const double rate = 2048 * (l.tile_n >= 96 ? 0.8 : l.tile_n >= 64 ? 0.7 : 0.45);
   const double multiplied = double(l.tile_m * l.tile_n * kRowsDepth * steps) / rate;
-  const double finished =
-      kTileCycles + finish_cycles(fused) * double(l.tile_n) * store_factor(fused, l);
+  const double finished = kTileCycles + finish_cycles(fused, halves(fused) ? 60 : 100, 80) *
+                                            double(l.tile_n) * store_factor(fused, l);
   // Consumers that take turns overlap the work after the convolution with multiplications.
   const double cycles = l.tile_m == 128
                             ? std::max({loaded / 36, multiplied, (multiplied + finished) / 2})
@@ -136,7 +154,8 @@ double implicit_seconds(const Fused& fused) {
   const double multiplied = double(256 * tile_n * channels * product(fused.window->window.kernel)) /
                             (halves(fused) ? 2048 : 1024) / 0.75;
   const double copied = double(ceil_div(channels, 64)) * (halves(fused) ? 15e3 : 30e3);
-  const double cycles = std::max(copied, multiplied + finish_cycles(fused) * double(tile_n));
+  const double finished = finish_cycles(fused, halves(fused) ? 130 : 100, 230) * double(tile_n);
+  const double cycles = std::max(copied, multiplied + finished);
   return 2 * kFixed + double(rounds) * cycles * 1.1 / kClock;
 }
 
