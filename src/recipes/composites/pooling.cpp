@@ -73,6 +73,32 @@ bool single_image(Expansion& e, const std::string& base, size_t rank) {
   return e.finish(e.write("pooled", op, std::move(args), out));
 }
 
+// Whether a kernel that reads the value `name` can read slices instead, or an earlier kernel
+// computes the value as a whole: pointwise work, sums and the like, products and convolutions. A
+// norm would read copies of the slices.
+bool takes_slices(const Graph& graph, const std::string& name) {
+  static const std::set<std::string> kEnds{"convolution", "mm",  "addmm", "bmm",
+                                           "mean",        "sum", "amax"};
+  for (const Node& node : graph.nodes) {
+    const auto reads = [&](const Json& argument) { return reference(argument) == name; };
+    if (std::none_of(node.args.begin(), node.args.end(), reads) || node.outputs.empty()) continue;
+    const std::string base = base_name(node.op), &result = node.outputs.front().name;
+    if (kEnds.contains(base)) continue;
+    if (base == "view" || base == "_unsafe_view") {
+      const auto reads_view = [&](const Node& other) {
+        return std::any_of(other.args.begin(), other.args.end(),
+                           [&](const Json& argument) { return reference(argument) == result; });
+      };
+      for (const Node& other : graph.nodes)
+        if (reads_view(other) && !base_name(other.op).ends_with("mm")) return false;
+      continue;
+    }
+    auto pointwise = lower_pointwise(node);
+    if (!pointwise || !*pointwise || !takes_slices(graph, result)) return false;
+  }
+  return true;
+}
+
 // Replaces max pooling by the maximum of slices x[..., 0::2, 0::2], x[..., 0::2, 1::2], ... if each
 // element lies in exactly one window of at most four elements. A thread then reads and writes whole
 // vectors, and other pointwise work needs no kernel of its own.
@@ -84,7 +110,7 @@ bool max_of_slices(Expansion& e, const Value& x, size_t rank) {
     return e.arg(index).is_null() || e.numbers(index, rank) == std::vector<int64_t>(rank, number);
   };
   if (size.empty() || !steps || !all(3, 0) || !all(4, 1) || e.arg(5) == true ||
-      x.shape.size() != rank + 2)
+      x.shape.size() != rank + 2 || !takes_slices(e.graph, e.result().name))
     return false;
   int64_t count = 1;
   for (size_t k = 0; k < rank; ++k) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "recipes/composites/composites.h"
 #include "recipes/emit/recipes.h"
 #include "recipes/testing/test_tasks.h"
 
@@ -79,6 +80,28 @@ TEST(Composites, MaxPoolingOfWindowsApartReadsSlices) {
   EXPECT_THAT(to_json(program.plan).at("requires").dump(), HasSubstr("(dim(x,3)) % 2 == 0"));
   // The windows of pool_line overlap.
   EXPECT_EQ(match_recipe(golden_task("pool_line"), "sm_90a").recipe, "windows");
+}
+
+// A group norm would read the slices from copies, so it reads the result of a pooling kernel.
+TEST(Composites, MaxPoolingBeforeANormIsPooling) {
+  const auto expanded = [](const std::string& reader) {
+    Graph g;
+    g.placeholders = {{.name = "x", .dtype = DType::f32, .shape = {2, 4, 8, 8}}};
+    const auto value = [](const std::string& name) {
+      return Value{.name = name, .dtype = DType::f32, .shape = {2, 4, 4, 4}};
+    };
+    Node pool{.id = "pool",
+              .op = "aten.max_pool2d_with_indices.default",
+              .args = {Json{{"ref", "x"}}, Json{2, 2}, Json{2, 2}},
+              .outputs = {value("pool"), value("places")}};
+    Node last{
+        .id = "last", .op = reader, .args = {Json{{"ref", "pool"}}}, .outputs = {value("out")}};
+    g.nodes = {pool, last};
+    g.outputs = {"out"};
+    return expand_composites(g).producer("pool")->op;
+  };
+  EXPECT_EQ(expanded("aten.relu.default"), "aten.maximum.default");
+  EXPECT_EQ(expanded("aten.native_group_norm.default"), "aten.max_pool2d_with_indices.default");
 }
 
 // Each stage names the sizes of its result, so expressions stay short in a deep network.

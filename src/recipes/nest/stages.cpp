@@ -385,10 +385,10 @@ class Solver {
 
   // Keeps the furthest value that pointwise work computes from a window's result, so that the
   // window's kernel does this work. A norm would otherwise do the work each time it reads the
-  // result.
+  // result, and a max pooling would do it for several elements one after another.
   void keep_work_after(const Outputs& outputs, const Node& window) {
     const Value& result = window.outputs.front();
-    if (!reads_images_twice(outputs, result.name)) return;
+    if (!reads_images_twice(outputs, result.name) && !reads_steps(outputs, result.name)) return;
     std::vector<std::string> wanted;
     for (const Region::Output& output : outputs) wanted.push_back(output.value);
     const auto ends = ends_of(region({}, kept_), wanted, result.name);
@@ -422,6 +422,17 @@ class Solver {
         {{.tensor = whole.cut, .value = whole.cut, .dtype = cut->dtype, .kept = true}}, kept_);
     names_ = before;
     return first.fused && reduces_images(*first.fused, name);
+  }
+
+  // Whether the stage of the outputs reads slices of the kept value such as x[:, :, ::2].
+  bool reads_steps(const Outputs& outputs, const std::string& name) {
+    const Attempt whole = attempt(outputs, kept_);
+    if (!whole.fused) return false;
+    const auto steps = [&](const Operand& operand) {
+      return operand.tensor == name && std::any_of(operand.starts.begin(), operand.starts.end(),
+                                                   [](const Start& s) { return s.step > 1; });
+    };
+    return std::any_of(whole.fused->inputs.begin(), whole.fused->inputs.end(), steps);
   }
 
   // Returns the product's stage if it writes the outputs. Otherwise keeps a value that it needs, or
