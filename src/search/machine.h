@@ -40,8 +40,7 @@ class Machine : public Strategy {
     std::vector<TestCase> tests;
   };
 
-  // Returns whether the strategy asks for tests before the first program. If so, the strategy must
-  // call begin() when it has the tests.
+  // Returns whether the strategy asks for tests first. It then calls begin() when it has the tests.
   virtual bool asks_before(const Json& /*task*/) { return false; }
   void begin(std::vector<TestCase> tests);
 
@@ -62,8 +61,7 @@ class Machine : public Strategy {
   std::optional<std::string> end_of_run(std::optional<double> best_ns) const;
 
   StrategySettings settings_;
-  // Returns why no program can be much faster than `best_ns`; empty if one may be. The function
-  // does not compare with the roofline, because a cheaper algorithm can beat the roofline.
+  // Returns why no program can be much faster than `best_ns`; empty if one may be.
   std::optional<std::string> nothing_to_win(double best_ns) const;
   // Returns why more candidates would not help, if the last candidates had about the best time, and
   // this time is close to the reachable bound.
@@ -73,8 +71,7 @@ class Machine : public Strategy {
   double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
   bool memory_bound_ = false;
   int64_t evaluations_ = 0;
-  // The number of consecutive aborted candidates, and the number of consecutive correct candidates
-  // that are as fast as the incumbent.
+  // Numbers of consecutive candidates: aborted candidates, and candidates that tie with the best.
   int set_aside_ = 0, ties_ = 0;
   Feedback feedback_;            // feedback of the last verdict
   std::vector<TestCase> tests_;  // the proposed tests that evaluations use

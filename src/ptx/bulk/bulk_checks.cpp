@@ -81,6 +81,28 @@ std::string wrong_pixel(const TensorMap& map, const TensorPlace& place,
   return {};
 }
 
+// Returns how the previous launch, which may still run before griddepcontrol.wait, accesses the
+// bytes of a copy, if this conflicts with the copy. A warp that stores may know from an mbarrier
+// that another warp has waited.
+std::optional<Touch> conflict_before_wait(const CtaState& cta, const Warp& w, Touch touch,
+                                          const Buffer& b, const BufferShadow& shadow, uint64_t at,
+                                          uint32_t n) {
+  const Hazards& h = *cta.hazards;
+  const bool waited = touch == Touch::read ? h.waited >> w.index & 1 : h.waited != 0;
+  if (!cta.job.unsettled || waited || b.base == cta.job.workspace) return std::nullopt;
+  return h.launch.conflict(shadow, touch, cta.job.unsettled, at - b.base, n);
+}
+
+Finding before_wait(const BulkCopy& c, Touch other, const Buffer& b, uint64_t at, uint32_t n) {
+  return {.kind = "pdl_race",
+          .message = fmt::format("{} {} bytes at offset {} of {} before griddepcontrol.wait: the "
+                                 "previous step, which {} them, may still run",
+                                 verb(c), n, at - b.base, b.name,
+                                 other == Touch::write ? "writes" : "reads"),
+          .address = at,
+          .buffer = b.name};
+}
+
 }  // namespace
 
 void BulkChecks::fail(const Warp& w, int lane, const std::string& what) {
@@ -233,7 +255,8 @@ bool BulkChecks::ordered(Warp& w, int lane, const BulkCopy& c, const Buffer& b, 
   const Touch touch = c.kind == BulkKind::load    ? Touch::read
                       : c.kind == BulkKind::store ? Touch::write
                                                   : Touch::atomic;
-  if (!settled(w, lane, c, touch, b, shadow, at, n)) return false;
+  if (const auto other = conflict_before_wait(cta_, w, touch, b, shadow, at, n))
+    return cta_.report(w, lane, before_wait(c, *other, b, at, n)), false;
   const GlobalAccess access{.touch = touch,
                             .warp = w.index,
                             .pc = c.pc,
@@ -256,26 +279,6 @@ bool BulkChecks::ordered(Warp& w, int lane, const BulkCopy& c, const Buffer& b, 
        .address = at,
        .buffer = b.name,
        .other = cta_.party(e.pc, e.warp * 32, cta)});
-  return false;
-}
-
-// Before griddepcontrol.wait, the previous launch may still run. A warp that stores may know from
-// an mbarrier that another warp has waited.
-bool BulkChecks::settled(const Warp& w, int lane, const BulkCopy& c, Touch touch, const Buffer& b,
-                         const BufferShadow& shadow, uint64_t at, uint32_t n) {
-  const Hazards& h = *cta_.hazards;
-  const bool waited = touch == Touch::read ? h.waited >> w.index & 1 : h.waited != 0;
-  if (!cta_.job.unsettled || waited || b.base == cta_.job.workspace) return true;
-  const auto other = h.launch.conflict(shadow, touch, cta_.job.unsettled, at - b.base, n);
-  if (!other) return true;
-  cta_.report(w, lane,
-              {.kind = "pdl_race",
-               .message = fmt::format("{} {} bytes at offset {} of {} before griddepcontrol.wait: "
-                                      "the previous step, which {} them, may still run",
-                                      verb(c), n, at - b.base, b.name,
-                                      *other == Touch::write ? "writes" : "reads"),
-               .address = at,
-               .buffer = b.name});
   return false;
 }
 

@@ -38,8 +38,7 @@ class BulkChecks {
   const Buffer* buffer(const Warp& w, int lane, const BulkCopy& c, uint64_t at, uint64_t bytes);
   bool row(Warp& w, int lane, const BulkCopy& c, const TensorRow& r);
   bool ordered(Warp& w, int lane, const BulkCopy& c, const Buffer& b, uint64_t at, uint32_t n);
-  bool settled(const Warp& w, int lane, const BulkCopy& c, Touch touch, const Buffer& b,
-               const BufferShadow& shadow, uint64_t at, uint32_t n);
+
   bool fenced(const Warp& w, int lane, const Buffer& b, const BufferShadow& shadow, uint64_t at,
               uint32_t n);
 

@@ -42,8 +42,7 @@ class Interpreter {
   Step run(Warp& w);
   // Call ended() when a warp has ended. Returns false if other warps still execute wgmma.
   bool ended(const Warp& w) { return wgmma_.ended(w); }
-  // Completes the copies in flight when all warps have ended. Returns false after it has reported a
-  // `Finding` (a fault of the kernel).
+  // Completes the copies in flight when all warps have ended. Returns false after a reported fault.
   bool drain();
 
  private:

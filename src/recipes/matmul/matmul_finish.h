@@ -88,8 +88,7 @@ class MatmulFinish {
   // and the other operands. If the results of a vector share values, also writes a function that
   // computes these values.
   std::string compute();
-  // Writes the declarations of the shared values and the call of their function. Returns "" if the
-  // results share no values.
+  // Writes the declarations of the shared values and the call of their function, if there are any.
   std::string shared() const;
   // Returns the arguments with which a kernel calls the function for the result `v` of a vector.
   // The list lacks the variables that receive the function's results.

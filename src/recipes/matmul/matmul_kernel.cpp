@@ -403,6 +403,24 @@ class JoinedText {
   std::map<std::string, std::string> known_;  // arguments for the second factors, by expression
 };
 
+// Declares each tensor of `operands` once as a kernel parameter, then the outputs of `finishes`.
+std::vector<std::string> declare(const Contraction& c, const std::vector<const Operand*>& operands,
+                                 const std::deque<MatmulFinish>& finishes,
+                                 std::vector<std::string>& tensors) {
+  std::vector<std::string> list;
+  auto add = [&](const Operand& operand, const std::string& name, const char* constness) {
+    if (operand.counts) return;
+    if (std::find(tensors.begin(), tensors.end(), name) != tensors.end()) return;
+    tensors.push_back(name);
+    list.push_back(fmt::format("{}{}* __restrict__ {}", type_of(operand), constness, name));
+  };
+  for (const Operand* operand : operands)
+    add(*operand, c.finish.names.at(operand->tensor), " const");
+  for (const MatmulFinish& finish : finishes)
+    for (const FactorAccess& a : finish.outputs()) add(*a.operand, a.name, "");
+  return list;
+}
+
 class MatmulWriter {
  public:
   MatmulWriter(const Task& task, const Contraction& c, const Json& params, const Label& label)
@@ -430,24 +448,6 @@ class MatmulWriter {
 
  private:
   int64_t number(const char* name) const { return params_.at(name).get<int64_t>(); }
-  // Declares each tensor of `operands` once as a kernel parameter, inputs before outputs.
-  std::vector<std::string> declare(const std::vector<const Operand*>& operands, bool to_outputs,
-                                   std::vector<std::string>& tensors) const {
-    std::vector<std::string> list;
-    auto add = [&](const Operand& operand, const std::string& name, const char* constness) {
-      if (operand.counts) return;
-      if (std::find(tensors.begin(), tensors.end(), name) != tensors.end()) return;
-      tensors.push_back(name);
-      list.push_back(fmt::format("{}{}* __restrict__ {}", type_of(operand), constness, name));
-    };
-    for (const Operand* operand : operands)
-      add(*operand, c_.finish.names.at(operand->tensor), " const");
-    for (const MatmulFinish& finish : finishes_)
-      for (const FactorAccess& a : finish.outputs())
-        if (to_outputs) add(*a.operand, a.name, "");
-    return list;
-  }
-
   // The work after the product, or after each of the joined products.
   std::string results_text(MatmulKernel& k) {
     const MatmulEngine engine = engine_of(c_, params_);
@@ -551,7 +551,8 @@ class MatmulWriter {
     for (const MatmulFinish& finish : finishes_)
       for (const FactorAccess& a : finish.inputs())
         if (!split) operands.push_back(a.operand);
-    auto declarations = declare(operands, !split, k.tensors);
+    auto declarations =
+        declare(c_, operands, split ? std::deque<MatmulFinish>() : finishes_, k.tensors);
     if (split) {
       k.tensors.push_back(label_("partial"));
       declarations.push_back("float* __restrict__ partial");
@@ -586,7 +587,7 @@ class MatmulWriter {
     std::vector<const Operand*> operands;
     operands.reserve(finish.inputs().size());
     for (const FactorAccess& a : finish.inputs()) operands.push_back(a.operand);
-    auto declarations = declare(operands, true, k.tensors_combine);
+    auto declarations = declare(c_, operands, finishes_, k.tensors_combine);
     k.tensors_combine.insert(k.tensors_combine.begin(), label_("partial"));
     declarations.insert(declarations.begin(), "float const* __restrict__ partial");
     t["tensors"] =
