@@ -8,6 +8,19 @@
 #include "base/text.h"
 
 namespace cutegen::recipes {
+namespace {
+
+// Whether the operand is a vector along n that a reshape of the result has split into several axes,
+// such as the bias of a layer for queries, keys and values. Its element for column n is then n.
+bool lies_along_n(const Contraction& c, const Operand& operand) {
+  std::vector<int> axes, own;
+  for (const Loop& loop : c.loops_n) axes.insert(axes.end(), loop.axes.begin(), loop.axes.end());
+  for (size_t i = 0; i < operand.axes.size(); ++i)
+    if (operand.shape[i] != 1) own.push_back(operand.axes[i]);
+  return operand.reshaped && operand.original.size() == 1 && !operand.sliced() && own == axes;
+}
+
+}  // namespace
 
 bool packs_pairs(const MatmulFinish& finish) {
   const Contraction& c = finish.product();
@@ -18,7 +31,10 @@ bool packs_pairs(const MatmulFinish& finish) {
   };
   if (c.groups() != 1 || !c.masks.empty() || outputs.size() != 1 || c.loops_n.empty()) return false;
   // The coordinates of operands for each pair of columns would need too many registers.
-  if (!inputs.empty() && (c.loops_n.size() > 1 || c.loops_batch.size() > 1)) return false;
+  const auto along_n = [&](const FactorAccess& a) { return lies_along_n(c, *a.operand); };
+  if (!inputs.empty() &&
+      (c.loops_batch.size() > 1 || (c.loops_n.size() > 1 && !std::ranges::all_of(inputs, along_n))))
+    return false;
   const DType dtype = outputs[0].operand->dtype;
   if ((dtype != DType::f16 && dtype != DType::bf16) ||
       moves(outputs[0], c.loops_n.back()) != Move::next)
@@ -34,11 +50,18 @@ std::string packed_text(MatmulFinish& finish, Layouts& layouts, const std::strin
   const Contraction& c = finish.product();
   const auto& inputs = finish.inputs();
   std::string tensors, loads;
+  const bool along_n = c.loops_n.size() > 1;  // all inputs
   for (FactorAccess a : inputs) {
     a.tensor = finish.code().word("pairs_of_" + a.name);
-    tensors += layouts.tensor(a, "2");
-    loads += fmt::format("float {0}[2];\ncutegen::load({1}, {0});\n", a.registers,
-                         place_text(c, a.tensor, Places::coordinates));
+    tensors += along_n ? fmt::format(
+                             "Tensor {} = make_tensor(make_gmem_ptr({}),\n"
+                             "    make_layout(make_shape(Int<2>{{}}, n_size),\n"
+                             "                make_stride(Int<1>{{}}, Int<1>{{}})));\n",
+                             a.tensor, a.name)
+                       : layouts.tensor(a, "2");
+    loads +=
+        fmt::format("float {0}[2];\ncutegen::load({1}, {0});\n", a.registers,
+                    along_n ? a.tensor + "(_, n)" : place_text(c, a.tensor, Places::coordinates));
   }
   loads += finish.shared();
   // Beyond the last column, the kernel repeats the work for the last pair of columns. A branch
@@ -59,8 +82,9 @@ std::string packed_text(MatmulFinish& finish, Layouts& layouts, const std::strin
       "{}"
       "      if (m < m_size && n < n_size) cutegen::write_pack(pack, &{});\n"
       "    }});",
-      tensors, type_of(*out.operand), inputs.empty() ? "" : inner(coordinates, 6), inner(loads, 6),
-      finish.function(), join(finish.values(), ", "), type_of(*out.operand), inner(coordinates, 6),
+      tensors, type_of(*out.operand), inputs.empty() || along_n ? "" : inner(coordinates, 6),
+      inner(loads, 6), finish.function(), join(finish.values(), ", "), type_of(*out.operand),
+      inner(coordinates, 6),
       replace_all(place_text(c, out.tensor, Places::coordinates), "(_, ", "(0, "));
 }
 

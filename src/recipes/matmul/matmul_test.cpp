@@ -359,6 +359,15 @@ TEST(Matmul, SixteenBitResultsAreRoundedBeforeLanesExchangeThem) {
   EXPECT_THAT(bias.source(), Not(HasSubstr("each_packed")));
 }
 
+// The result of this layer is viewed as [8, 1024, 3, 12, 64] and permuted; its bias stays a vector.
+TEST(Matmul, ABiasOfSplitColumnsIsReadByColumn) {
+  const ProductCase heads("mm_qkv_heads", MathMode::bf16, "sm_90a");
+  const std::string source = heads.source();
+  EXPECT_THAT(source, HasSubstr("gemm.template each_packed<bfloat16_t>("));
+  EXPECT_THAT(source, HasSubstr("cutegen::load(pairs_of_a_bias(_, n), r_a_bias);"));
+  EXPECT_THAT(source, HasSubstr("&g_out(0, at_m, at_n, batch)"));
+}
+
 // Half precision has as many significant bits as tf32, and wgmma multiplies it twice as fast.
 TEST(Matmul, LargeProductsInTf32MultiplyHalves) {
   const auto of_size = [](int64_t size) {
