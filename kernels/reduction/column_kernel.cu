@@ -4,7 +4,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
           {{sizes}}) {
 {{turn}}  auto along = {{along}};    // the reduced axis
   auto across = {{across}};  // vectors of columns
-  __shared__ float shared[cutegen::ColumnGroups<kColumns, kThreads, kVector, {{words}}>::kFloats];
+{{places}}  __shared__ float shared[cutegen::ColumnGroups<kColumns, kThreads, kVector, {{words}}>::kFloats];
 
   const int team = threadIdx.x / kColumns;
   Row column = Row({{block}}) * kColumns + threadIdx.x % kColumns;

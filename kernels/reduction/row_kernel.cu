@@ -4,7 +4,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
           {{sizes}}) {
 {{turn}}  auto along = {{along}};    // vectors of a row
   auto across = {{across}};  // rows
-  __shared__ float shared[kThreads / 32 * {{words}}];
+{{places}}  __shared__ float shared[kThreads / 32 * {{words}}];
 
   const int lane = threadIdx.x % kWidth;
   Row row = Row({{block}}) * kRows + threadIdx.x / kWidth;

@@ -4,7 +4,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
           {{sizes}}) {
 {{turn}}  auto along = {{along}};    // vectors of a row
   auto across = {{across}};  // rows
-  __shared__ float shared[kThreads / 32 * {{words}}];
+{{places}}  __shared__ float shared[kThreads / 32 * {{words}}];
 
   const int lane = threadIdx.x % kWidth;
   const Row clusters = gridDim.x / kCluster;  // distance between the rows of a cluster

@@ -6,6 +6,8 @@
   tensor, a part that a split gives, and tensors of different sizes.
 - Results of different tensors: pointwise work, sums, softmax, and an append to two caches in place.
 - Parts of a split that are not equal, and parts of a fixed number of elements.
+- Reductions that read joined tensors: along the joined axis and others, strided slices, halves, transposed and
+  computed parts, rows in registers, in shared memory and shared among CTAs.
 
 A commit chooses a third of the tasks; with CUTEGEN_ALL_CASES=1 the test judges all of them.
 """
@@ -62,6 +64,22 @@ TASKS = {
     "unequal_chunks": task("a, b, c = x.chunk(3, 1); return a * 2, b + 1, c", "64, 128, 48"),
     "parts_of_a_number": task("a, b = x.split(64, 1); return a * 2, b + 1", "64, 128, 48"),
     "a_sum_of_unequal_chunks": task("a, b, c = x.chunk(3, 1); return a * b, c.sum(1)", "64, 128, 48"),
+    "a_norm_of_strided_slices": task(
+        "return F.layer_norm(torch.cat([x[:, 0::2, 0::2], x[:, 1::2, 0::2], x[:, 0::2, 1::2], x[:, 1::2, 1::2]], -1), "
+        "(96,))", "3, 10, 12, 24", dtype="torch.float16"),
+    "a_norm_of_tokens": task("return F.layer_norm(torch.cat([x, y], 1), (96,))", "16, 1, 96", "16, 64, 96"),
+    "a_norm_of_odd_parts": task("return F.layer_norm(torch.cat([x, y], 1), (134,))", "64, 33", "64, 101"),
+    "a_softmax_of_a_half_and_a_tensor": task("return torch.softmax(torch.cat([x[:, :x.size(1) // 2], y], 1), 1)",
+                                             "64, 504", "64, 252"),
+    "a_softmax_of_a_transposed_part": task("return torch.softmax(torch.cat([x, y.t()], 1), 1)", "64, 500", "252, 64"),
+    "a_softmax_of_a_computed_part": task("return torch.softmax(torch.cat([x, y * 2], 1), 1)", "64, 500", "64, 252"),
+    "a_softmax_of_joined_channels": task("return torch.softmax(torch.cat([x, y], 1), 1)", "4, 24, 31, 32",
+                                         "4, 40, 31, 32"),
+    "means_of_joined_columns": task("return torch.cat([x, y], -1).mean(1)", "16, 640, 96", "16, 640, 32",
+                                    dtype="torch.bfloat16"),
+    "a_softmax_of_joined_rows_in_shared_memory": task("return torch.softmax(torch.cat([x, y], 1), 1)", "64, 16384",
+                                                      "64, 5000"),
+    "a_variance_of_joined_rows_that_ctas_share": task("return torch.cat([x, y], 1).var(1)", "4, 300000", "4, 200000"),
 }
 ONE_LAUNCH = {"channels", "three_channels", "rows", "columns", "flattened", "both_orders", "two_results", "two_caches"}
 

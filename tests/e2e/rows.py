@@ -12,6 +12,7 @@
 - Rotary embedding: one kernel computes both halves of the result side by side.
 - Elements at computed places: rolled, padded and joined rows, a triangle.
 - Half of a row times the other half, which no kernel copies.
+- Axes of one element behind the reduced or scanned axis.
 - Transposed operands: threads take vectors in tiles.
 - Scans: from the end after pointwise work, exclusive, along columns, and of one row that CTAs share.
 
@@ -101,6 +102,9 @@ TASKS = {
     "a_pixel_shuffle": task("F.pixel_shuffle(x, 3)", "2, 18, 11, 40", dtype="torch.float16"),
     "a_nearest_upsampling": task("F.interpolate(x, scale_factor=2, mode='nearest')", "2, 3, 17, 24"),
     "rotary_embedding_in_parts": task("x * 0.5 + torch.cat((-x[..., 64:], x[..., :64]), -1) * 2", "33, 4, 128"),
+    "a_softmax_before_an_axis_of_one_element": task("(torch.softmax(self.score(x), 1) * x).sum(1)", "6, 130, 64",
+                                                    "self.score = nn.Linear(64, 1)"),
+    "a_scan_before_an_axis_of_one_element": task("torch.cumsum(x.sum(-1, keepdim=True), 1)", "32, 130, 64"),
     "a_scan_of_one_row_shared_among_ctas": task("torch.cumsum(x, 0)", "300004"),
 }
 # Text that the source of a task's program must contain.
@@ -123,6 +127,8 @@ WANTED = {
     "a_scan_of_16_bits": ["constexpr int kWidth = 8;"],
     "halves_of_a_row_where_they_lie": ["x + x_start"],
     "rotary_embedding_in_parts": ["out + out_start"],
+    "a_softmax_before_an_axis_of_one_element": ["constexpr int kItems"],
+    "a_scan_before_an_axis_of_one_element": ["scan_row<"],
     "a_scan_of_one_row_shared_among_ctas": ["totals(", "carry_of_warp"],
 }
 CLUSTERS = {"softmax_of_rows_that_one_cta_cannot_keep": 8, "rows_that_are_no_multiple_of_a_vector": 4,

@@ -19,6 +19,7 @@
 #include "recipes/matmul/matmul_stream.h"
 #include "recipes/matmul/matmul_tiling.h"
 #include "recipes/nest/accuracy.h"
+#include "recipes/nest/joined_reads.h"
 #include "recipes/nest/nest.h"
 #include "recipes/text/sizes_at_shapes.h"
 #include "recipes/windows/window.h"
@@ -269,7 +270,9 @@ Staged offer(const Task& task, RecipeMatch& match, Stages stages, bool hopper) {
     if (auto* product = std::get_if<Contraction>(&stage)) set_hopper(*product, hopper);
     auto* fused = std::get_if<Fused>(&stage);
     if (fused && fused->window) fused->window->wgmma = hopper ? implicit_products(task, *fused) : 0;
-    if (fused && fused->reduces() && !fused->window) fused->lengths = timed_lengths(task, *fused);
+    if (!fused || !fused->reduces() || fused->window) continue;
+    join_reads(*fused);
+    fused->lengths = timed_lengths(task, *fused);
   }
   name_parameters(staged);
   match.recipe = name_of(staged.stages);

@@ -63,7 +63,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "sort_rows", "joined_qkv", "joined_gate", "joined_packed", "joined_weights",
                     "joined_overlap", "joined_strided", "standardise_columns", "channel_rms_half",
                     "roll_two", "pad_reflect", "one_hot_sum", "cat_then_norm", "triangle",
-                    "sort_first", "joined_mean", "pooled_line", "train_norm"));
+                    "sort_first", "joined_mean", "pooled_line", "train_norm", "patch_merging",
+                    "pool_by_softmax"));
 
 // Kernels compute positions along an axis instead of reading a tensor.
 TEST(Recipes, ReadsElementsAtComputedPlaces) {
@@ -78,9 +79,25 @@ TEST(Recipes, ReadsElementsAtComputedPlaces) {
   EXPECT_THAT(source_of("roll_two"), HasSubstr("= cutegen::positions<int>(0,"));
   EXPECT_THAT(source_of("pad_reflect"), HasSubstr("cutegen::take<4>("));
   EXPECT_THAT(source_of("one_hot_sum"), HasSubstr("cutegen::positions("));
-  EXPECT_THAT(source_of("cat_then_norm"), HasSubstr("cutegen::take<3>("));
+  EXPECT_THAT(source_of("cat_then_norm"), HasSubstr("cutegen::positions<int>("));
   EXPECT_THAT(source_of("cat_then_norm"), Not(HasSubstr("scratch")));
   EXPECT_THAT(source_of("triangle"), HasSubstr("tril_keep"));
+}
+
+// A linear layer with one output gives scores of one element, and softmax(scores, 1) reduces the
+// axis before it. The elements of this axis are neighbours.
+TEST(Recipes, AnAxisOfOneElementIsNotInnermost) {
+  const Task task = golden_task("pool_by_softmax");
+  const RecipeMatch match = match_recipe(task, kHopperArch);
+  const auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << program.error().text();
+  EXPECT_EQ(program->plan.steps.size(), 3u);
+  const std::string& softmax = program->sources.at("kernel_2.cu");
+  EXPECT_THAT(softmax, HasSubstr("// The reduced axis is the innermost one."));
+  EXPECT_THAT(softmax, HasSubstr("make_stride(Int<1>{}, Int<kVector>{})"));
+  const Json plan = to_json(program->plan);
+  EXPECT_EQ(plan.at("symbols").at("vector_2"), "r0_2 % 4 == 0 ? 4 : 1");
+  EXPECT_FALSE(plan.at("symbols").contains("k1_2"));
 }
 
 // The weights of a row are computed once for each vector, and one kernel writes both outputs.

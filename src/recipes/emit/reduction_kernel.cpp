@@ -136,19 +136,21 @@ bool differs_by_row(const Fused& fused, const Nest& nest, const Operand& operand
 }  // namespace
 
 bool stays(const Fused& fused, const Nest& nest, const Operand& operand) {
-  return !operand.counts && varies(fused, operand) && !gathers_along(fused, operand) &&
+  return !operand.counts && !operand.in_join && varies(fused, operand) &&
+         !gathers_along(fused, operand) &&
          stride(fused, operand, nest.reduced.back()).move == Move::next &&
          differs_by_row(fused, nest, operand);
 }
 
 bool in_registers(const Fused& fused, const Nest& nest, const Operand& operand) {
-  return !operand.counts && (varies(fused, operand) || gathers_along(fused, operand)) &&
+  return !operand.counts && !operand.in_join &&
+         (varies(fused, operand) || gathers_along(fused, operand)) &&
          !(nest.in_runs && one_a_run(fused, nest, operand)) && differs_by_row(fused, nest, operand);
 }
 
 bool packed(const Fused& fused, const Nest& nest, const Operand& operand) {
   const bool half = operand.dtype == DType::f16 || operand.dtype == DType::bf16;
-  if (operand.counts || operand.gathered()) return false;
+  if (operand.counts || operand.in_join || operand.gathered()) return false;
   if (!nest.reduced_inside)
     return half && in_registers(fused, nest, operand) &&
            stride(fused, operand, nest.kept.back()).move == Move::next;
@@ -240,6 +242,7 @@ ReductionKernel::ReductionKernel(const Task& task, const Fused& fused, const Jso
       tensors_(fused, nest_, code_),
       passes_(fused, code_, options(task, fused, nest_, params)) {
   if (!row()) tensors_.defer_checks(code_.word("outside"));
+  find_rows();
   auto text = common(task);
   if (!split()) {
     add_kernel(label_("reduction"), passes_.text(), 0, true);
@@ -269,9 +272,34 @@ std::string ReductionKernel::across() const {
   return tuple_of("make_shape", list);
 }
 
+// If rows have several coordinates, a kernel finds them by multiplications instead of divisions,
+// which take many instructions of a thread that reads only a part of a short row.
+void ReductionKernel::find_rows() {
+  if (many_rows() || nest_.kept.size() < 2) return;
+  std::vector<StrideArgument> inverses;
+  std::vector<std::string> words;
+  for (size_t i = nest_.kept.size() - 1; i > 0; --i) {
+    const bool vectors = !row() && i + 1 == nest_.kept.size();
+    words.push_back(code_.word(fmt::format("inverse{}", i)));
+    inverses.emplace_back(words.back(),
+                          fmt::format("4294967295/max(1,{}{})", label_(fmt::format("k{}", i)),
+                                      vectors ? "/" + label_("vector") : ""));
+  }
+  const std::string place = code_.word("place");
+  tensors_.place_rows(place, inverses);
+  places_ =
+      fmt::format("  auto {} = [&](Row at) {{ return cutegen::coordinates(at, across, {}); }};\n",
+                  place, join(words, ", "));
+}
+
 // Declares the tensor of this thread's row or columns.
 std::string ReductionKernel::tensor(const Operand& operand, const std::string& name) {
-  return fmt::format("Tensor {} = {};\n", name, view(operand));
+  return fmt::format("{} {} = {};\n", declared(operand), name, view(operand));
+}
+
+// The type with which a kernel declares the operand's view.
+const char* ReductionKernel::declared(const Operand& operand) {
+  return operand.is_joined() ? "auto" : "Tensor";
 }
 
 // Declares the tensor of an input. If a cluster takes several rows one after another, elements of
@@ -282,9 +310,9 @@ std::string ReductionKernel::input(const Operand& operand, const std::string& na
   const std::string of_row = code_.word("row_of_" + word), next = code_.word("next_" + word);
   rows_ += fmt::format("auto {} = [&](Row row) {{\n{}\n}};\n", of_row,
                        indent("return " + view(operand) + ";", 2));
-  next_ += fmt::format("Tensor {} = {}(next_row);\n", next, of_row);
+  next_ += fmt::format("{} {} = {}(next_row);\n", declared(operand), next, of_row);
   fetches_ = replace_all(fetches_, "&" + name + "(", "&" + next + "(");
-  return fmt::format("Tensor {} = {}(row);\n", name, of_row);
+  return fmt::format("{} {} = {}(row);\n", declared(operand), name, of_row);
 }
 
 // Writes the tensor of a thread's row or columns: (element of the vector, step along the axis).
@@ -377,9 +405,11 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
   if (clustered())
     t["constants"] +=
         fmt::format("constexpr int kCluster = {};  // CTAs that share columns\n", get("cluster"));
-  const bool runs = has_runs();
+  const bool runs = has_runs(), joins = std::any_of(fused_.inputs.begin(), fused_.inputs.end(),
+                                                    [](const Operand& o) { return o.in_join; });
   t["headers"] = std::string(resident() || clustered() ? "#include <cutegen/resident.cuh>\n" : "") +
-                 (runs ? "#include <cutegen/runs.cuh>\n" : "");
+                 (runs ? "#include <cutegen/runs.cuh>\n" : "") +
+                 (joins ? "#include <cutegen/joined.cuh>\n" : "");
   if (runs) {
     t["constants"] +=
         fmt::format("constexpr bool kWholeRuns = {} != 0;  // no vector is in two runs\n",
@@ -463,6 +493,7 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
   t["sizes"] = join(sizes, ", ") + size_declarations(fused_);
   t["along"] = along();
   t["across"] = across();
+  t["places"] = places_;
   t["words"] = std::to_string(passes_.words());
   t["tensors"] = indent(inputs_ + (last ? outputs_ : ""), 2);
   // The CTAs of a row have neighbouring numbers and interleave their steps. CTAs that run at the

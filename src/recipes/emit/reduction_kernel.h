@@ -93,6 +93,8 @@ class ReductionKernel {
   void add_kernel(const std::string& name, const std::string& body, int most_depth, bool last);
   std::string input(const Operand& operand, const std::string& name);
   std::string tensor(const Operand& operand, const std::string& name);
+  void find_rows();
+  static const char* declared(const Operand& operand);
   std::string view(const Operand& operand);
   std::string view_of_runs(const Operand& operand);
   void take_turns(std::map<std::string, std::string>& t, const std::string& body) const;
@@ -112,6 +114,7 @@ class ReductionKernel {
   NestTensors tensors_;
   Passes passes_;
   std::string inputs_, outputs_, loads_;  // text that all kernels of the file contain
+  std::string places_;                    // text that declares the coordinates of a row
   std::string runs_;                      // name of the cutegen::Runs object
   // Statements of a resident kernel: copies to shared memory, the declaration of the shared memory,
   // and reads from it.

@@ -434,7 +434,7 @@ int64_t steps_in_flight(const Fused& fused, const Nest& nest, const Json& params
                 steps = steps_of_thread(nest, params) / std::max<int64_t>(1, parts),
                 loads =
                     std::count_if(fused.inputs.begin(), fused.inputs.end(), [&](const Operand& o) {
-                      return varies(fused, o) && !computes &&
+                      return varies(fused, o) && !computes && !o.in_join &&
                              (several_passes(fused) || one_row || !same_for_rows(nest, o));
                     });
   const bool narrow = params.at("vector") == 1 && kept_bytes(fused, nest) <= 4;

@@ -232,13 +232,40 @@ TEST(Joins, AnOperandOfAnotherRankIsRefused) {
   EXPECT_THAT(match.why, HasSubstr("operands of different ranks"));
 }
 
-TEST(Joins, AReductionChoosesTheOperandOfEachElement) {
+// A reduction finds the operand of each vector. Vectors have one element at sizes at which the
+// joined operands have no whole vectors.
+TEST(Joins, AReductionReadsTheOperandOfEachVector) {
   const Task task = golden_task("join_in_the_middle");
   const RecipeMatch match = match_recipe(task);
   EXPECT_EQ(match.recipe, "reduction");
   auto program = instantiate(task, match, match.safe);
   ASSERT_TRUE(program) << program.error().text();
-  EXPECT_THAT(program->sources.begin()->second, HasSubstr("cutegen::take<3>("));
+  const std::string& source = program->sources.begin()->second;
+  EXPECT_THAT(source, HasSubstr("auto g_x = cutegen::joined(cutegen::positions<int>("));
+  EXPECT_THAT(source, HasSubstr("cutegen::ends<int>(size0),"));
+  EXPECT_THAT(source, HasSubstr("cutegen::load(g_x(_, j), e.x);"));
+  EXPECT_THAT(source, Not(HasSubstr("cutegen::take<")));
+  const Json plan = to_json(program->plan);
+  const std::string vector = plan.at("symbols").at("vector");
+  EXPECT_THAT(vector, HasSubstr("(dim(x,1)) % 4 == 0"));
+  EXPECT_THAT(vector, HasSubstr("(dim(y,1)) % 4 == 0"));
+  EXPECT_THAT(vector, HasSubstr("((0-(dim(x,1)))) % 4 == 0"));
+}
+
+// LayerNorm(384) of four strided slices with 96 channels each. The slices share the strides of x,
+// and registers keep their elements in 16 bits.
+TEST(Joins, SlicesOfOneTensorShareTheirAddresses) {
+  const Task task = golden_task("patch_merging");
+  const RecipeMatch match = match_recipe(task, "sm_90a");
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << match.why;
+  const std::string& source = program->sources.at("kernel_1.cu");
+  EXPECT_THAT(source, HasSubstr("cutegen::ends<int>(size0, size1, size2),"));
+  EXPECT_THAT(source, HasSubstr("cutegen::load_pack(g_x(_, j), e.x);"));
+  EXPECT_THAT(source, HasSubstr("return cutegen::coordinates(at, across, inverse2, inverse1);"));
+  const Json args = to_json(program->plan).at("steps")[0].at("args");
+  for (const char* stride : {"2*(stride(x,2))", "2*(stride(x,1))", "stride(x,0)"})
+    EXPECT_EQ(std::count(args.begin(), args.end(), Json{{"i64", stride}}), 1) << stride;
 }
 
 TEST(Slices, AreCopiedForAProduct) {

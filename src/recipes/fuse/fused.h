@@ -44,6 +44,9 @@ inline constexpr const char* kFiniteShift = "(cutegen::is_inf({0}) ? 0.0f : {0})
 inline constexpr const char* kDifference = "{0} - {1}";
 // A difference whose operands are rounded before the subtraction.
 inline constexpr const char* kRoundedDifference = "cutegen::minus({0}, {1})";
+// The code of a choice between two operands of cat(): {2} if the position {0} along the joined axis
+// is below {1}.
+inline constexpr const char* kPartOfJoin = "({0} < {1} ? {2} : {3})";
 inline constexpr const char* kCount = "count";  // code of a constant: the length of the row
 inline constexpr const char* kPlaces =
     "cutegen.places";  // tensor name of operands that are positions
@@ -111,6 +114,14 @@ struct Start {
 // Maps an axis of a scratch value to the axes that a reshape merged into it.
 using MergedAxes = std::map<size_t, std::vector<Axis>>;
 
+// The operands of cat() that one leaf reads (nest/joined_reads.h). Each vector of the leaf lies in
+// one of the operands.
+struct JoinedParts {
+  std::vector<int> operands;      // indices in Fused::inputs, in the order of cat()
+  std::vector<std::string> ends;  // kernel sizes: where each operand but the last ends
+  int place = -1;                 // index in Fused::inputs of the positions along the joined axis
+};
+
 // A tensor that the loop nest reads or writes. `axes` maps the axes of the tensor to axes of the
 // loop nest.
 struct Operand {
@@ -130,6 +141,11 @@ struct Operand {
   bool fixed_count = false;  // the module fixes the length: torch.arange(20)
   std::vector<int64_t> steps = {};
   WriteMode mode = WriteMode::store;  // only for outputs
+  // If not empty, the operand stands for all operands of a cat(), and its own fields are those of
+  // one of them.
+  JoinedParts joined = {};
+  bool in_join = false;  // the operand is listed in JoinedParts::operands
+  bool is_joined() const { return !joined.operands.empty(); }
   bool sliced() const { return !starts.empty(); }
   bool gathered() const {
     return std::any_of(starts.begin(), starts.end(), [](const Start& s) { return s.index >= 0; });

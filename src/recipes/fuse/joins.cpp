@@ -62,8 +62,8 @@ Result<int> build_choice(Builder& builder, const Node& node, const View& view, s
     const Inst& kind = nest.fused().insts[size_t(result)];
     result = stacks ? nest.make("chosen", fmt::format("({{0}} <= {} ? {{1}} : {{2}})", i),
                                 {place, values[i], result}, kind.boolean, kind.integer)
-                    : nest.make("chosen", "({0} < {1} ? {2} : {3})",
-                                {place, ends[i], values[i], result}, kind.boolean, kind.integer);
+                    : nest.make("chosen", kPartOfJoin, {place, ends[i], values[i], result},
+                                kind.boolean, kind.integer);
   }
   return result;
 }

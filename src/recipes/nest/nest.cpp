@@ -63,8 +63,16 @@ bool whole_rows(const Fused& fused, const Nest& nest, const Operand& operand) {
   return stride(fused, operand, nest.reduced.back()).move == Move::next;
 }
 
-// Drops loops that take one step at every shape. The innermost axis of all keeps its loop, and so
-// does the last loop of its kind.
+// Returns the innermost axis whose size is not 1 at every shape. If there is none, returns the last
+// axis.
+int innermost_axis(const Fused& fused) {
+  for (size_t i = fused.axes.size(); i-- > 0;)
+    if (fused.axes[i].extent != "1") return int(i);
+  return int(fused.axes.size()) - 1;
+}
+
+// Drops loops that take one step at every shape. The loop of `innermost` stays, and so does the
+// last loop of its kind.
 void drop_ones(std::vector<Loop>& loops, int innermost) {
   for (size_t i = loops.size(); i-- > 0;)
     if (loops.size() > 1 && loops[i].extent == "1" && loops[i].axes.back() != innermost)
@@ -141,9 +149,10 @@ Nest make_nest(const Fused& fused) {
     }
     loops.back().axes.push_back(int(i));
     loops.back().size *= axis.size;
-    nest.reduced_inside = axis.reduced;
   }
-  for (auto* loops : {&nest.kept, &nest.reduced}) drop_ones(*loops, int(fused.axes.size()) - 1);
+  const int innermost = innermost_axis(fused);
+  nest.reduced_inside = innermost >= 0 && fused.axes[size_t(innermost)].reduced;
+  for (auto* loops : {&nest.kept, &nest.reduced}) drop_ones(*loops, innermost);
   if (nest.kept.empty()) nest.kept.emplace_back();  // one row, one element
   nest.in_runs = walks_in_runs(fused, nest);
   return nest;
@@ -264,7 +273,8 @@ std::string width_text(const Fused& fused, const std::string& size, int64_t want
       return;
     const size_t last = operand.starts.size() - 1;
     add(size_text(fused, operand, last));
-    if (operand.starts[last].at > 0) add(start_along(fused, operand, last));
+    if (operand.starts[last].at > 0 || !operand.starts[last].from.empty())
+      add(start_along(fused, operand, last));
   };
   for (const Operand& operand : fused.inputs) add_slice(operand);
   for (const FusedOutput& output : fused.outputs) add_slice(output.operand);
@@ -295,6 +305,8 @@ Stride stride(const Fused& fused, const Operand& operand, const Loop& loop) {
       hidden |= operand.shape[i] != 1;
       last &= operand.shape[i] == 1;
       if (operand.shape[i] == 1) continue;
+    } else if (operand.shape[i] == 1 && fused.axes[size_t(operand.axes[i])].extent == "1") {
+      continue;
     }
     last = false;
     product += (product.empty() ? "(" : "*(") + seen_size(fused, operand, i) + ")";

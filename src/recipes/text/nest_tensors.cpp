@@ -18,6 +18,7 @@ std::string shape_text(const std::vector<Loop>& loops, char prefix, bool vectors
 }
 
 std::string NestTensors::view(const Operand& operand) {
+  if (operand.is_joined()) return view(operand.joined);
   std::string element = "Int<0>{}";
   const std::string along = strides_over(operand, nest_.reduced, 'r', row(), &element);
   return view(operand, element, along);
@@ -25,12 +26,43 @@ std::string NestTensors::view(const Operand& operand) {
 
 std::string NestTensors::view(const Operand& operand, std::string element,
                               const std::string& along) {
+  return view(operand, std::move(element), along, "cutegen::positions");
+}
+
+std::string NestTensors::view(const Operand& operand, std::string element, const std::string& along,
+                              const std::string& positions) {
   const std::string from = base(operand, &element);
-  const std::string tensor = operand.counts ? "cutegen::positions(" + from
-                                            : fmt::format("make_tensor(make_gmem_ptr({})", from);
+  const std::string tensor =
+      operand.counts ? positions + "(" + from : fmt::format("make_tensor(make_gmem_ptr({})", from);
   return fmt::format(
       "{},\n    make_layout(make_shape(Int<kVector>{{}}, along), make_stride({}, {})))", tensor,
       element, along);
+}
+
+// Writes the view of joined operands. The view finds the operand that an element comes from.
+std::string NestTensors::view(const JoinedParts& joined) {
+  constexpr int64_t kShort = 2'000'000'000;  // positions take 32 bits
+  const char* type = nest_.rows() <= kShort && nest_.length() <= kShort ? "int" : "int64_t";
+  std::string element = "Int<0>{}";
+  const Operand& places = fused_.inputs[size_t(joined.place)];
+  const std::string along = strides_over(places, nest_.reduced, 'r', row(), &element);
+  const std::string at = view(places, element, along, fmt::format("cutegen::positions<{}>", type));
+  std::string text = fmt::format("cutegen::joined({},\n    cutegen::ends<{}>({})", at, type,
+                                 fmt::join(joined.ends, ", "));
+  for (int operand : joined.operands) text += ",\n    " + view(fused_.inputs[size_t(operand)]);
+  return text + ")";
+}
+
+// Operands that read the same tensor share their arguments, so that the compiler finds the common
+// parts of their addresses.
+std::string NestTensors::argument(const Operand& operand, const std::string& word,
+                                  const std::string& expression) {
+  std::string& known = arguments_[operand.tensor + " " + expression];
+  if (known.empty()) {
+    known = code_.word(word);
+    strides_.emplace_back(known, expression);
+  }
+  return known;
 }
 
 std::string NestTensors::strides_over(const Operand& operand, const std::vector<Loop>& loops,
@@ -39,10 +71,9 @@ std::string NestTensors::strides_over(const Operand& operand, const std::vector<
   for (size_t i = loops.size(); i-- > 0;) {
     Stride s = stride(fused_, operand, loops[i]);
     std::string text = s.move == Move::none ? "Int<0>{}" : "Int<1>{}";
-    if (s.move == Move::stride) {
-      text = code_.word(fmt::format("{}_{}{}", fused_.names.at(operand.tensor), prefix, i));
-      strides_.emplace_back(text, s.expression);
-    }
+    if (s.move == Move::stride)
+      text = argument(operand, fmt::format("{}_{}{}", fused_.names.at(operand.tensor), prefix, i),
+                      s.expression);
     if (vectors && i + 1 == loops.size()) {
       *element = text;
       if (s.move == Move::next) text = "Int<kVector>{}";
@@ -66,11 +97,11 @@ bool NestTensors::once(const Start& start) const {
 // The size of an axis and the stride along it, as arguments of the kernel.
 std::string NestTensors::size_and_stride(const Operand& operand, size_t axis) {
   const std::string& name = fused_.names.at(operand.tensor);
-  const std::string size = code_.word(fmt::format("{}_size{}", name, axis)),
-                    stride = code_.word(fmt::format("{}_step{}", name, axis));
-  strides_.emplace_back(size, size_text(fused_, operand, axis));
-  strides_.emplace_back(stride, stride_text(fused_, operand, axis));
-  return size + ", " + stride;
+  const std::string size =
+      argument(operand, fmt::format("{}_size{}", name, axis), size_text(fused_, operand, axis));
+  return size + ", " +
+         argument(operand, fmt::format("{}_step{}", name, axis),
+                  stride_text(fused_, operand, axis));
 }
 
 // The argument that holds what an index is added to or subtracted from; empty if there is none.
@@ -119,10 +150,16 @@ std::string NestTensors::row_address(const Operand& operand) {
   return base(operand, &element);
 }
 
+// Where the thread's row or first column begins, if rows have these strides.
+std::string NestTensors::offset(const std::string& strides) const {
+  const char* thread = row() ? "row" : "column";
+  const std::string at = place_.empty() ? thread : fmt::format("{}({})", place_, thread);
+  return fmt::format("make_layout(across, {})({})", strides, at);
+}
+
 std::string NestTensors::base(const Operand& operand, std::string* element) {
   const std::string across = strides_over(operand, nest_.kept, 'k', !row(), element);
-  if (operand.counts)
-    return fmt::format("make_layout(across, {})({})", across, row() ? "row" : "column");
+  if (operand.counts) return offset(across);
   std::string from = fused_.names.at(operand.tensor);
   if (const std::string start = start_text(fused_, operand); start != "0") {
     const std::string word = code_.word(from + "_start");
@@ -138,7 +175,7 @@ std::string NestTensors::base(const Operand& operand, std::string* element) {
       from += fmt::format(" +\n    cutegen::place<{}>({}, {})", start.rule(), at,
                           size_and_stride(operand, axis));
     }
-  return fmt::format("{} + make_layout(across, {})({})", from, across, row() ? "row" : "column");
+  return from + " + " + offset(across);
 }
 
 }  // namespace cutegen::recipes

@@ -10,7 +10,8 @@
 // kernel; strides() returns the arguments' values as expressions of the launch plan. An index
 // tensor may choose the elements of an operand. If one index applies to the whole row or to all
 // columns of the thread, view() adds it to the tensor's address. Otherwise, the kernel loads an
-// index for each vector or element.
+// index for each vector or element. The view of joined operands (JoinedParts) is a cutegen::Joined
+// instead of a CuTe tensor; declare it with `auto`.
 //
 // Example: NestTensors t(fused, nest, code); "Tensor g_x = " + t.view(operand) + ";"
 #pragma once
@@ -48,6 +49,12 @@ class NestTensors {
   void defer_checks(std::string outside) { outside_ = std::move(outside); }
   bool checks_later() const { return checks_later_; }
   std::string check() const { return "if (" + outside_ + ") __trap();\n"; }
+  // After place_rows(), the kernel must declare the function `place`, which returns the coordinates
+  // of a row or of a vector of columns. `inverses` are further arguments of the kernel.
+  void place_rows(std::string place, const std::vector<StrideArgument>& inverses) {
+    place_ = std::move(place);
+    strides_.insert(strides_.end(), inverses.begin(), inverses.end());
+  }
   // Declares the index tensors of `operand`, except index tensors with one index for the whole row
   // or all columns of a thread.
   std::string indices(const Operand& operand);
@@ -59,20 +66,27 @@ class NestTensors {
   const std::vector<StrideArgument>& strides() const { return strides_; }
 
  private:
+  std::string view(const Operand& operand, std::string element, const std::string& along,
+                   const std::string& positions);
+  std::string view(const JoinedParts& joined);
   // Returns whether one index applies to a whole row, or to all columns of a thread.
   bool once(const Start& start) const;
   std::string row_address(const Operand& operand);
+  std::string argument(const Operand& operand, const std::string& word,
+                       const std::string& expression);
   std::string size_and_stride(const Operand& operand, size_t axis);
   std::string first_of(const Operand& operand, const Start& start);
   std::string first_and_step(const Operand& operand, const Start& start);
+  std::string offset(const std::string& strides) const;
   bool row() const { return nest_.reduced_inside; }
 
   const Fused& fused_;
   const Nest& nest_;
   Code& code_;
   std::vector<StrideArgument> strides_;
-  std::map<int, std::string> indices_;  // index operand -> name of its CuTe tensor
-  std::string outside_;
+  std::map<std::string, std::string> arguments_;  // by tensor and expression
+  std::map<int, std::string> indices_;            // index operand -> name of its CuTe tensor
+  std::string outside_, place_;
   bool checks_later_ = false;
 };
 
