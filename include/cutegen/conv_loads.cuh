@@ -265,8 +265,9 @@ class ConvLoader {
 };
 
 // Loads a patch (the input box of a tile) in runs of four neighbouring elements of a row. A thread
-// loads a run for all channels of a cell, so that the thread holds four whole cells. The producer
-// threads divide the runs of all planes among themselves.
+// loads a run for all channels of a cell, so that the thread holds four whole cells. A plane has
+// the cells of one group of channels; the producer threads divide the runs of all planes among
+// themselves.
 template <class G>
 class ConvRuns {
   using S = ConvShape<G>;

@@ -279,8 +279,8 @@ struct Conv : ConvShape<G> {
     return channels_of(storage)[c];
   }
 
-  // Calls f(place(x0, x1, x2, row)) once for each position. Use each_place() if all channels of a
-  // position share one result.
+  // Calls f(place(x0, x1, x2, row)) once for each position. Use each_place() if the epilogue
+  // computes one result per position, such as a sum over the channels.
   template <class P, class F>
   CUTE_DEVICE void each_place(P&& place, F&& f) const {
     sync(threadIdx.x / 128);
@@ -491,8 +491,9 @@ struct Conv : ConvShape<G> {
 
   // Copies the weights that a tile needs for one stage of the patch, kGroup steps at a time: each
   // copy fills one stage of weights. `phase` is the tile's phase along axes 0 and 1. The tile has
-  // all phases of the last axis; f numbers the phases along all axes. A stage of weights belongs to
-  // one f, because conv_steps() pads the steps of each phase to a multiple of kGroup.
+  // the results of all phases along the last axis, so the outer loop visits these phases: f is
+  // `phase` * kPhases2 + (phase along the last axis). A stage of weights belongs to one f, because
+  // conv_steps() pads the steps of each phase to a multiple of kGroup.
   template <class Steps>
   CUTE_DEVICE void copy(float const* from, Steps const& steps, int phase, Storage& storage) {
     for (int f = phase * L::kPhases2; f < (phase + 1) * L::kPhases2; ++f)
@@ -565,7 +566,8 @@ struct Conv : ConvShape<G> {
     cute::warpgroup_commit_batch();
   }
 
-  // Returns the offset of a block in its input box, in 16-byte cells.
+  // Returns where the inputs of a block (the 64 positions of a wgmma instruction) begin in an input
+  // box, in 16-byte cells.
   static CUTE_DEVICE int origin(int block) {
     const int x = block % S::kBlocksX * S::kAcross, y = block / S::kBlocksX % S::kBlocksY * S::kDown,
               z = block / (S::kBlocksX * S::kBlocksY);

@@ -12,9 +12,9 @@
 // weight and rounds the product to Element. VectorB must be 1 unless each row of W is a multiple of
 // 16 bytes long.
 //
-// A matrix product may add its terms in any order. Each thread therefore multiplies its own segment
-// of W in consecutive instructions, and A lies in shared memory in the same order. The kernel needs
-// no shared memory and no shuffles for W.
+// A matrix product may add its terms in any order. The kernel therefore permutes k, so that each
+// thread passes the segment of W that it has read to consecutive mma.sync instructions. A lies in
+// shared memory in the permuted order. The kernel needs no shared memory and no shuffles for W.
 //
 // The CTAs of a cluster may compute parts of the depth of the same tile. each_of_cluster() adds the
 // parts through the shared memory of the cluster.

@@ -40,8 +40,8 @@ struct PromptLimits {
 
 llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,
                               const PromptLimits& limits);
-// Returns the message that asks the model again. With `whole`, the message asks for the whole
-// program instead of edits.
+// Returns the message that tells the model why its answer is unusable and asks for another answer.
+// With `whole`, the message asks for the whole program instead of edits.
 std::string reask_text(const Reask& reask, bool whole);
 // Reads the approaches from the answer of a planner, or the advice from the answer of a judge.
 tl::expected<std::vector<std::string>, Reask> parse_advice(const std::string& text,

@@ -47,7 +47,7 @@ struct RunStep {
   std::string reason;      // why the candidate was accepted or rejected
   int64_t elapsed_ms = 0;  // total time of the candidate's evaluations
   double usd = 0;          // dollars spent on models since the previous step
-  int64_t clock_ms = 0;    // time of the step's last event on the run's clock
+  int64_t clock_ms = 0;    // time from the run's start to the step's last event, without pauses
   // For a draft (program passed to a tool): the number of earlier answers in the run.
   std::optional<int64_t> drafted;
   // Set if `cutegen import` added the step, with times from the device imported->device.

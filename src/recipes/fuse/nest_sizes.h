@@ -48,7 +48,8 @@ class NestSizes {
   NestWriter& nest_;
 };
 
-// Returns `size` as a size of the tensor `tensor`.
+// Returns a copy of `size` in which `tensor`, the name in the launch plan, replaces the tensor's
+// name.
 SizeArgument renamed(SizeArgument size, const std::string& tensor);
 
 }  // namespace cutegen::recipes

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop nest for shapes at which sizes are equal, although they differ at other shapes.
+// Builds a loop nest for a region (a part of a graph). The nest is right only at shapes at which
+// certain sizes are equal, for example the sizes of the operands of a `cat`.
 //
 // Contract: fuse_if_equal() returns one loop nest for all outputs of the region, with the condition
 // on sizes at which the nest is right (Fused::when). Other stages must compute the outputs at all

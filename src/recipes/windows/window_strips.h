@@ -2,13 +2,13 @@
 // Convolutions with few channels per group, in strips of neighbouring results
 // (kernels/windows/strips.cu), as part of the windows recipe.
 //
-// Contract: strips_apply() returns whether the kernel supports the stage. The kernel supports
-// ordinary convolutions with several groups, or with one input channel per group. The convolution
-// must have at most eight input channels per group, and a kernel size below 8 along each axis. The
-// kernel runs on the CUDA cores of every GPU and multiplies in float32. A thread computes `strip`
-// neighbouring results in each of `strip_rows` rows, for up to four output channels. strips_safe()
-// returns `strip` 0 if rows of the input do not consist of vectors of at least four bytes; the
-// program then uses another kernel.
+// Contract: strips_apply() returns whether the kernel can compute `fused`, a part of the task's
+// graph. The kernel supports ordinary convolutions with several groups, or with one input channel
+// per group. The convolution must have at most eight input channels per group, and a kernel size
+// below 8 along each axis. The kernel runs on the CUDA cores of every GPU and multiplies in
+// float32. A thread computes `strip` neighbouring results in each of `strip_rows` rows, for up to
+// four output channels. strips_safe() returns `strip` 0 if rows of the input do not consist of
+// vectors of at least four bytes; the program then uses another kernel.
 //
 // Example: if (strips_apply(fused)) params.update(strips_safe(fused));
 #pragma once
