@@ -17,6 +17,7 @@ from .record import META, Ref
 if TYPE_CHECKING:
     from .record import Call
 
+LOSSES = ("nll_loss_forward", "nll_loss2d_forward")
 BY_ROW = {"index_copy", "index_add", "index_reduce"}
 BY_PLACE = {"index_put", "_index_put_impl", "_unsafe_index_put"}
 MASKS = (torch.bool, torch.uint8)
@@ -35,6 +36,8 @@ def out_of_range(name: str, args: tuple[Any, ...]) -> str | None:
     shape = args[0].shape
     if name in ("embedding", "_embedding_bag"):
         return outside(name, shape[0], args[1], 0)
+    if name in LOSSES and len(args) > 4:
+        return outside(name, shape[1] if len(shape) > 1 else shape[0], args[1], 0, args[4])
     if name in BY_DIM:
         return outside(name, shape[args[1]] if shape else 1, args[2], 0)
     if (name == "index" or name in BY_PLACE) and not has_mask(args[1]):
@@ -43,6 +46,8 @@ def out_of_range(name: str, args: tuple[Any, ...]) -> str | None:
 
 
 def different_sizes(name: str, args: tuple[Any, ...]) -> str | None:
+    if name == "nll_loss2d_forward" and all(isinstance(a, Ref) for a in args[:2]):
+        return pixels_of(name, *args[:2])
     if name in BY_ROW and all(isinstance(args[i], Ref) for i in (0, 2, 3)):
         return rows_of(name, *args[:4])
     if name in BY_PLACE and isinstance(args[0], Ref) and isinstance(args[2], Ref):
@@ -58,17 +63,26 @@ def has_mask(indices: Any) -> bool:
     return any(isinstance(i, Ref) and i.dtype in MASKS for i in indices)
 
 
-def outside(name: str, size: int, index: Any, least: int | None = None) -> str | None:
+def outside(name: str, size: int, index: Any, least: int | None = None, ignored: int | None = None) -> str | None:
     """Why a constant index lies outside an axis of this size. `least`: the smallest index, by default -size."""
-    if not isinstance(index, Ref) or index.known is None or index.dtype in MASKS or not index.known.numel():
+    if not isinstance(index, Ref) or index.known is None or index.dtype in MASKS:
         return None
-    low, high = (int(v) for v in index.known.aminmax())
+    known = index.known if ignored is None else index.known[index.known != ignored]
+    if not known.numel():
+        return None
+    low, high = (int(v) for v in known.aminmax())
     wrong = high if high >= size else low if low < (-size if least is None else least) else None
     return None if wrong is None else f"{name}() at index {wrong} of an axis of size {size}"
 
 
 def different(name: str, indices: int, elements: int) -> str | None:
     return None if indices == elements else f"{name}() of {elements} elements at {indices} indices"
+
+
+def pixels_of(name: str, scores: Ref, target: Ref) -> str | None:
+    """One target for each pixel of each image."""
+    pixels = [scores.shape[0], *scores.shape[2:]]
+    return None if pixels == list(target.shape) else f"{name}() of {pixels} pixels with {list(target.shape)} targets"
 
 
 def rows_of(name: str, tensor: Ref, dim: int, index: Ref, source: Ref) -> str | None:

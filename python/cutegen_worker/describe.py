@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from . import randomness, shrink
+from . import randomness, real_run, shrink
 from .asked import Asked
 from .errors import WorkerError
 from .side import Side
 from .source import Source
-from .trace import Trace
+from .trace import SIZES, Trace
 from .wire import Json
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Described(NamedTuple):
 
 
 def describe_shapes(request: Json, worker: Worker) -> Json:
-    """Describes the task at each wanted set of sizes. Null if the task is another program at these sizes."""
+    """Describes the task at each wanted set of sizes. Null if the task is another program at these sizes, or fails."""
     task_id, file, train = request["task_id"], request["file"], request["train_mode"]
     last = worker.described
     if last is None or last.key != (task_id, file, train):
@@ -101,6 +101,8 @@ def case_at(source: Source, official: Trace, train: bool, constants: dict[str, i
     except WorkerError:
         return None
     if not shrink.same_program(official, trace):
+        return None
+    if real_run.is_small(trace) and real_run.failure(source, constants, trace, train) is not None:
         return None
     name = "derived " + ", ".join(f"{k}={v}" for k, v in constants.items())
     return trace.case(name, "derived", constants)
@@ -126,6 +128,9 @@ def asked(request: Json, source: Source, side: Side) -> Iterator[tuple[Json, Tra
         except WorkerError as error:
             raise WorkerError(f"shape '{name}': {error.message}", error.where,
                               error.remedy) from None
+        why = real_run.failure(source, constants, trace, side.train) if real_run.is_small(trace) else None
+        if why is not None:
+            raise WorkerError(f"shape '{name}': {why}", side.file, SIZES)
         yield trace.case(name, "user", constants, weight), trace
 
 

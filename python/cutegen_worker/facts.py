@@ -79,6 +79,7 @@ class Facts:
         self.sums = False  # whether a call has summed values
         self.decides = False  # whether a call compares or orders floating values
         self.counts = False  # whether a call casts floating values to integers
+        self.kept = set[str]()  # ids of calls all of whose indices are inputs, so that `limits` keep them in range
         # What the module compares an input with: numbers, names of tensors, HALVES or WHOLES.
         self.levels: dict[str, list[float | str]] = {}
         values = {name: name for name, (_, t) in trace.tensors.items() if t.dtype.is_floating_point}
@@ -100,7 +101,10 @@ class Facts:
                 ranges[call.out_names[0]] = call.args[0]
             if not roots:
                 continue
-            for index, limit in limits_of(call, name, ranges):
+            indices = list(limits_of(call, name, ranges))
+            if indices and all(isinstance(i, Ref) and roots.get(i.name) for i, _ in indices):
+                self.kept.add(call.id)
+            for index, limit in indices:
                 for root in roots.get(index.name, ()) if isinstance(index, Ref) else ():
                     known = self.limits.get(root)
                     if known is None or limit.size < known.size:

@@ -132,7 +132,7 @@ class Search:
         if self.guesses and shrinker.guess(constants) > shrinker.most_elements:
             return None
         trace = shrinker.attempt(constants)
-        if trace is None or (shrinker.fits(trace) and shrinker.splits_tie(constants) and not shrinker.works(constants)):
+        if trace is None:
             ground.refusals += 1
             return None
         if shrinker.fits(trace):

@@ -153,6 +153,7 @@ class Recorder(TorchDispatchMode):
         self.file = file
         self.recording = False
         self.calls: list[Call] = []
+        self.outside: set[OpOverload] = set()  # operators of Model() and get_inputs(), which are not calls
         self.names: dict[int, str] = {}
         self.used: set[str] = set()
         self.keep: list[Tensor] = []  # keeps tensors alive, because id() identifies them
@@ -231,6 +232,7 @@ class Recorder(TorchDispatchMode):
         if call is not None:
             self.finish(call, name, written, original, out)
         elif not self.recording:
+            self.outside.add(func)
             targets = [t for i, a in written for t in [args[i] if i < len(args) else kwargs.get(a)]]
             self.promises.note(func, args, kwargs, tensors, as_tensors(out), as_tensors(targets))
         return out

@@ -1,32 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small and odd shapes: the same program at sizes that the simulator can afford.
 
-The search lowers all constants together: every constant above a cap becomes the cap. It guesses the cap from
-the official shapes and lowers it until the work fits. A shape counts only if the module still builds and
-runs, and its calls differ only in sizes (Trace.alike). Odd shapes replace constants by primes, all at once or
-else one after another. If sizes depend on one another, the search scales all of them in proportion. If the
-module fixes sizes, only the other sizes become small, and the work limit is higher. The number of runs is
-limited, because each takes milliseconds.
+The search lowers all constants together: every constant above a cap becomes the cap. It guesses the cap from the
+official shapes and lowers it until the work fits. A shape counts only if the module still builds and runs, also on
+real tensors (real_run.py), and its calls differ only in sizes (Trace.alike). Odd shapes replace constants by
+primes, all at once or else one after another. If sizes depend on one another, the search scales all of them in
+proportion. If the module fixes sizes, only the other sizes become small, and the work limit is higher. The number
+of runs is limited, because each takes milliseconds.
 """
 
 from __future__ import annotations
 
 import re
 import time
-import warnings
 from collections.abc import Iterable, Iterator
 from math import gcd, lcm, prod
 
-import torch
-
-from . import lengths
-from .errors import WorkerError, blame
-from .source import Source, clean_state
-from .trace import SIZES, Trace, build
+from . import lengths, real_run
+from .errors import WorkerError
+from .source import Source
+from .trace import Trace
 from .wire import Json
 
 Constants = dict[str, int]
 Found = tuple[Constants, Trace]
+Key = tuple[tuple[str, int], ...]
 
 CAPS = [512, 256, 128, 64, 48, 32, 24, 16, 12, 8, 6, 4]
 MOST_FLOPS = 5e7
@@ -37,6 +35,7 @@ FIXED_FLOPS, LOWEST_FIXED_FLOPS = 4e8, 7.2e8  # for the sizes LOW_FIXED, and LOW
 ONE_ODD_ELEMENTS = 1 << 23  # from here on one odd shape is enough, because the truth takes seconds
 MOST_RUNS = 40
 MOST_SECONDS = 3.0
+MOST_REAL_SECONDS = 8.0  # in real runs of one module
 LEAST = 8  # smaller constants are probably axes, kernel sizes or group counts
 MOST_OF_BLOCKS = 3  # so many blocks of an axis that a convolution divides must remain possible
 INNER = 1031  # a prime over 1,024
@@ -86,16 +85,24 @@ class Shrinker:
         self.in_step = False  # equal sizes and literals in the class Model change together
         # Sizes with these values stay multiples of a number: {value: number}.
         self.blocks = {v: n for v, n in official.blocks().items() if n <= v // MOST_OF_BLOCKS}
-        self.cache: dict[tuple[tuple[str, int], ...], Trace | None] = {}
+        self.cache: dict[Key, Trace | None] = {}
+        self.works = set[Key]()  # keys of the cache whose shapes run on real tensors
+        self.real_seconds = 0.0
         self.renew()
         self.reason = "no module-level integer constant decides a size"
 
     def attempt(self, constants: Constants) -> Trace | None:
-        """The trace with these constants, or None if it is another program."""
+        """The trace with these constants, or None if it is another program, or if it fits and fails on real tensors."""
         key = tuple(sorted(constants.items()))
         if key not in self.cache:
             self.cache[key] = self.run(constants)
-        return self.cache[key]
+        trace = self.cache[key]
+        if trace is not None and key not in self.works and self.fits(trace):
+            if not self.runs_on_real_tensors(constants, trace):
+                self.cache[key] = None
+                return None
+            self.works.add(key)
+        return trace
 
     def run(self, constants: Constants) -> Trace | None:
         if self.runs >= self.most_runs or time.process_time() - self.start > MOST_SECONDS:
@@ -115,27 +122,17 @@ class Shrinker:
             return None
         return trace
 
-    def splits_tie(self, constants: Constants) -> bool:
-        """Whether equal literals of get_inputs(), at the same place of their shapes, get different values."""
-        sizes = {n: constants.get(n, v) for n, v in self.official_sizes.items() if n in self.source.positions}
-        return any(sizes[a] != sizes[b] and self.official_sizes[a] == self.official_sizes[b] and
-                   any(self.position(a, side) == self.position(b, side) for side in (0, 1))
-                   for a in sizes for b in sizes)
-
-    def works(self, constants: Constants) -> bool:
-        """Whether the module runs on real tensors. A trace does not look at the values of indices."""
-        try:
-            with clean_state(self.source.file), warnings.catch_warnings(), torch.no_grad():
-                warnings.simplefilter("ignore")
-                model, inputs = build(self.source.run(constants), self.source.file)
-                model.train(self.train)
-                args, kwargs = inputs.map(lambda _, t: t)
-                with blame(self.source.file, "forward()", SIZES):
-                    model(*args, **kwargs)
-        except WorkerError as error:
-            self.reason = error.message
+    def runs_on_real_tensors(self, constants: Constants, trace: Trace) -> bool:
+        if self.real_seconds > MOST_REAL_SECONDS:
+            self.reason = "there was no time left to try smaller sizes on real tensors"
             return False
-        return True
+        start = time.process_time()
+        why = real_run.failure(self.source, constants, trace, self.train)
+        spent = time.process_time() - start
+        self.real_seconds += spent
+        self.start += spent  # the time for traces remains
+        self.reason = why or self.reason
+        return why is None
 
     def renew(self, runs: int = MOST_RUNS) -> None:
         """Permits more runs and seconds for another search."""
@@ -370,7 +367,8 @@ class Shrinker:
                         return None
                     continue
                 constants, best = found
-            return constants, best
+            # The limit may have risen after the run, so this may be the first attempt that fits.
+            return (constants, best) if not constants or self.attempt(constants) is not None else None
         finally:
             self.most_elements = usual if not frozen else max(usual, FROZEN_ELEMENTS)
 

@@ -96,6 +96,7 @@ class Trace:
         call: Callable[..., Any] = model
         if functional:
             call, args, kwargs = self.functional(model), (self.state(), args, kwargs), {}
+        self.outside = set(self.recorder.outside)
         self.recorder.recording = True
         before = host_generators()
         try:

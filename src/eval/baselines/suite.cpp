@@ -67,7 +67,7 @@ class Describer {
                              uint64_t seed) {
       return worker.make_set(c.with_timeout(kSetLimit), task, shape, family, seed);
     });
-    auto admission = admission_of(ctx_, task, pool);
+    auto admission = admission_of(ctx_, item.task, pool);
     if (!admission) CG_CHECK(ctx_.check("admitting a task"));
     if (admission) count_reads(item.task, *admission);
     const Roofline bounds = floor_of(gpu_.spec, task);

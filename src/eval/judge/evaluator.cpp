@@ -208,7 +208,7 @@ Result<void> Evaluator::open_new(const Context& ctx, Task described) {
   runner_->allow_addresses(addresses);
   CG_CHECK(options_.device.is_gpu() ? runner_->ready(ctx) : runner_->start(ctx));
   OpenedTask& out = open->told;
-  CG_TRY(out.admission, admission_of(ctx, task, *open->pool));
+  CG_TRY(out.admission, admission_of(ctx, open->task, *open->pool));
   open->precision_tells = out.admission.precision_tells;
   open->families = out.admission.families;
   if (open->families.empty()) open->families = input_families();  // the task has no test shape

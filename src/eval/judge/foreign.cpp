@@ -21,6 +21,7 @@
 #include "eval/runner/arena.h"
 #include "eval/runner/gpu_slot.h"
 #include "eval/sets/admission.h"
+#include "eval/sets/failing_shapes.h"
 
 namespace cutegen::eval {
 namespace {
@@ -187,7 +188,9 @@ class ForeignJudge {
     bool official = false;
     std::optional<RungEnd> narrow;
     for (const ShapeCase* shape : shapes) {
+      omitted_ = false;
       CG_TRY(RungEnd end, one_shape(*shape));
+      if (omitted_) continue;
       const bool decides = is_timed(*shape);
       if (end.passed) ++shapes_;
       if (!end.passed && (decides || end.status == Status::unsupported)) return end;
@@ -226,13 +229,19 @@ class ForeignJudge {
          families_for(shape, services_.families, services_.sample_seed)) {
       progress_(fmt::format("correctness: shape {}, {}", shape.name, family));
       CG_TRY(RungEnd end, one_set(shape, family));
-      if (!end.passed) return end;
+      if (!end.passed || omitted_) return end;
     }
     return rung_passed();
   }
 
   Result<RungEnd> one_set(const ShapeCase& shape, const std::string& family) {
-    CG_TRY(SetPtr set, services_.pool->draw(ctx_, shape, family, verdict_.program_id));
+    auto drawn = draw_twice(ctx_, *services_.pool, shape, family, verdict_.program_id);
+    if (!drawn && may_omit(shape, drawn.error())) {
+      verdict_.skipped.push_back(omitted(shape, family, drawn.error()));
+      omitted_ = true;
+      return rung_passed();
+    }
+    CG_TRY(SetPtr set, std::move(drawn));
     std::vector<ArenaItem> state, given;
     for (const torch::TensorSlot& slot : set->inputs) {
       const TensorInfo& info = *task_.find(slot.name);
@@ -396,8 +405,9 @@ class ForeignJudge {
   std::map<const ShapeCase*, std::vector<double>> controls_;  // ns
   std::map<const ShapeCase*, std::string> no_controls_;       // why there are none
   Verdict verdict_;
-  int shapes_ = 0;     // shapes at which the solution passed
-  bool gone_ = false;  // the solution's process ended during the last request
+  int shapes_ = 0;        // shapes at which the solution passed
+  bool gone_ = false;     // the solution's process ended during the last request
+  bool omitted_ = false;  // the module fails at the present shape
 };
 
 // The solution writes the message. If the message is false, the only effect is a second judgement.

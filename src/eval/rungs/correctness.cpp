@@ -15,6 +15,7 @@
 #include "eval/rungs/gpu_correctness.h"
 #include "eval/runner/arena.h"
 #include "eval/runner/gpu_slot.h"
+#include "eval/sets/failing_shapes.h"
 
 namespace cutegen::eval {
 namespace {
@@ -349,10 +350,18 @@ RungEnd with_public_values(const Evaluation& e, const PreparedShape& shape,
   return end;
 }
 
+// Whether the shape comes from a test that a model proposed. It does not replace a test shape.
+bool is_proposed(const Evaluation& e, const ShapeCase& shape) {
+  return std::ranges::any_of(e.services.proposed, [&](const TestCase& test) {
+    return shape.name == "proposed " + test.name;
+  });
+}
+
 // Checks each test shape on all families, or on two if it is derived or large. If a shape has all
-// families or is the longest derived shape, repeats its first set (Checker::run_again()).
-Result<RungEnd> check_test_shapes(const Evaluation& e,
-                                  const std::vector<const PreparedShape*>& shapes,
+// families or is the longest derived shape, repeats its first set (Checker::run_again()). Omits
+// shapes at which the module fails, as long as another shape remains, and removes them from the
+// list.
+Result<RungEnd> check_test_shapes(const Evaluation& e, std::vector<const PreparedShape*>& shapes,
                                   const std::string& program_id, Checker& checker,
                                   Simulated& simulated, CorrectnessRecord& record) {
   const uint64_t salt = e.services.sample_seed ^ std::hash<std::string>()(program_id);
@@ -360,15 +369,26 @@ Result<RungEnd> check_test_shapes(const Evaluation& e,
   for (const PreparedShape* shape : shapes)
     total += families_for(*shape->shape, e.services.families, salt).size();
   const PreparedShape* longest = longest_derived(shapes);
+  std::vector<const PreparedShape*> failing;
+  std::optional<Error> module_error;
+  bool any_whole = false;  // whether the program ran on all families of some shape
   for (const PreparedShape* shape : shapes) {
     const auto families = families_for(*shape->shape, e.services.families, salt);
     const bool all = families.size() == e.services.families.size();
+    bool whole = !is_proposed(e, *shape->shape);
     for (const std::string& family : families) {
       e.progress(fmt::format("correctness {}/{}", ++done, total));
-      auto drawn = e.services.pool->draw(e.ctx, *shape->shape, family, program_id);
+      auto drawn = draw_twice(e.ctx, *e.services.pool, *shape->shape, family, program_id);
       if (!drawn && family == family::ranged && drawn.error().kind == ErrorKind::user) {
         record.skipped.push_back("shape " + shape->shape->name + ": " + drawn.error().message);
         continue;
+      }
+      if (!drawn && may_omit(*shape->shape, drawn.error())) {
+        record.skipped.push_back(omitted(*shape->shape, family, drawn.error()));
+        module_error = drawn.error();
+        failing.push_back(shape);
+        whole = false;
+        break;
       }
       CG_TRY(SetPtr set, std::move(drawn));
       simulated.begin(*shape, set);
@@ -380,7 +400,10 @@ Result<RungEnd> check_test_shapes(const Evaluation& e,
       }
       if (!end.passed) return with_public_values(e, *shape, family, checker, std::move(end));
     }
+    any_whole = any_whole || whole;
   }
+  if (module_error && !any_whole) return fail(*module_error);
+  std::erase_if(shapes, [&](auto* s) { return std::ranges::find(failing, s) != failing.end(); });
   return rung_passed();
 }
 

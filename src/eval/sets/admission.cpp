@@ -1,9 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/sets/admission.h"
 
+#include <algorithm>
+#include <optional>
+
+#include "eval/sets/failing_shapes.h"
 #include "eval/sets/test_shapes.h"
 
 namespace cutegen::eval {
+namespace {
+
+// One set of each stocked family. If the module fails at the shape, adds a note.
+Result<std::vector<SetPtr>> draw_all(const Context& ctx, const ShapeCase& shape, TruthPool& pool,
+                                     std::vector<std::string>& notes) {
+  std::vector<SetPtr> out;
+  for (const std::string& family : stocked_families(shape)) {
+    auto set = draw_twice(ctx, pool, shape, family, TruthPool::kAdmission);
+    if (!set && may_omit(shape, set.error())) notes.push_back(omitted(shape, family, set.error()));
+    if (!set) return fail(set.error());
+    out.push_back(std::move(*set));
+  }
+  return out;
+}
+
+}  // namespace
 
 const std::vector<std::string>& input_families() {
   static const std::vector<std::string> families{family::made,    family::is_signed,
@@ -25,17 +45,29 @@ std::vector<std::string> stocked_families(const ShapeCase& shape) {
   return families;
 }
 
-Result<Admission> admission_of(const Context& ctx, const Task& task, TruthPool& pool) {
+Result<Admission> admission_of(const Context& ctx, Task& task, TruthPool& pool) {
   std::vector<SetPtr> sets, replayed;
+  std::vector<std::string> failing, notes;
+  std::optional<Error> error;
   for (const ShapeCase* shape : test_shapes(task)) {
-    for (const std::string& family : stocked_families(*shape)) {
-      CG_TRY(SetPtr set, pool.draw(ctx, *shape, family, TruthPool::kAdmission));
-      if (!set->as_made) sets.push_back(set);
+    auto drawn = draw_all(ctx, *shape, pool, notes);
+    if (!drawn && !may_omit(*shape, drawn.error())) return fail(drawn.error());
+    if (!drawn) {
+      if (!error) error = drawn.error();
+      failing.push_back(shape->name);
+      continue;
     }
+    for (SetPtr& set : *drawn)
+      if (!set->as_made) sets.push_back(std::move(set));
     if (!replayed.empty()) continue;  // the replayed output needs one shape only
     CG_TRY(SetPtr other, pool.make(ctx, *shape, input_families().front()));
     replayed.push_back(other);
   }
+  if (error && replayed.empty()) return fail(*error);  // no test shape remains
+  std::erase_if(task.shapes, [&](const ShapeCase& s) {
+    return std::ranges::find(failing, s.name) != failing.end();
+  });
+  task.notes.insert(task.notes.end(), notes.begin(), notes.end());
   return admit(task, sets, replayed);
 }
 

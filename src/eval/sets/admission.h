@@ -3,11 +3,13 @@
 // sets of every family (input distribution), at the test shapes.
 //
 // Contract: the input sets come from the TruthPool, and the evaluator judges programs on the same
-// sets later. The family `made` has inputs from the task's get_inputs(). If a family has the same
-// sets as `made` at every shape, Admission::families omits this family. The result is an Error if
-// no set could be computed, or if the Context was cancelled or timed out.
+// sets later. If the module raises an exception at a test shape that is not timed, admission_of()
+// removes the shape from the task and adds a note that names the shape and the exception, as long
+// as another test shape remains. The family `made` has inputs from the task's get_inputs(). If a
+// family has the same sets as `made` at every shape, Admission::families omits this family. The
+// result is an Error if no set could be computed, or if the Context was cancelled or timed out.
 //
-// Example: CG_TRY(Admission a, admission_of(ctx, task, pool));
+// Example: Task task = ...; CG_TRY(Admission a, admission_of(ctx, task, pool));
 #pragma once
 
 #include "eval/sets/lazy.h"
@@ -23,6 +25,6 @@ std::vector<const ShapeCase*> test_shapes(const Task& task);
 // which admission judges degenerate solutions. These are all families or, if the evaluator judges
 // programs only on some families at this shape, one family.
 std::vector<std::string> stocked_families(const ShapeCase& shape);
-Result<Admission> admission_of(const Context& ctx, const Task& task, TruthPool& pool);
+Result<Admission> admission_of(const Context& ctx, Task& task, TruthPool& pool);
 
 }  // namespace cutegen::eval
