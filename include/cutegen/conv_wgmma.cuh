@@ -3,9 +3,10 @@
 // wgmma reads the inputs directly from a box of the input (the patch) in shared memory.
 //
 // Contract: this header needs sm_90a. A CTA computes tiles of G::tile(0) x tile(1) x tile(2)
-// positions and G::kTileN output channels. In a transposed convolution, all results of a tile have
-// the same phase (conv_layout.cuh) along axes 0 and 1, and the tile has the results of all phases
-// along the last axis. Three warps, the producers, load the input box of a tile (the patch) into
+// positions and G::kTileN output channels. In a transposed convolution with stride s, the results
+// at positions t * s + f of an axis form phase f (conv_layout.cuh). All results of a tile have the
+// same phase along axes 0 and 1, and the tile has the results of all phases along the last axis.
+// Three warps, the producers, load the input box of a tile (the patch) into
 // shared memory and round its elements to Element. A fourth warp copies the weights, which
 // pack_weights() has put in the order of the wgmma instructions. Two consumer warpgroups multiply.
 // A wgmma instruction computes 64 positions: a row of 64, or 8 rows of 8. Sums are floats.
@@ -490,10 +491,11 @@ struct Conv : ConvShape<G> {
   }
 
   // Copies the weights that a tile needs for one stage of the patch, kGroup steps at a time: each
-  // copy fills one stage of weights. `phase` is the tile's phase along axes 0 and 1. The tile has
-  // the results of all phases along the last axis, so the outer loop visits these phases: f is
-  // `phase` * kPhases2 + (phase along the last axis). A stage of weights belongs to one f, because
-  // conv_steps() pads the steps of each phase to a multiple of kGroup.
+  // copy fills one stage of weights. `phase` numbers the pairs of phases along axes 0 and 1; all
+  // results of the tile have this pair. The tile has the results of all kPhases2 phases along the
+  // last axis, and the outer loop visits them. f numbers the phases of all three axes together: f
+  // is `phase` * kPhases2 + (phase along the last axis). A stage of weights belongs to one f,
+  // because conv_steps() pads the steps of each f to a multiple of kGroup.
   template <class Steps>
   CUTE_DEVICE void copy(float const* from, Steps const& steps, int phase, Storage& storage) {
     for (int f = phase * L::kPhases2; f < (phase + 1) * L::kPhases2; ++f)

@@ -32,7 +32,8 @@ struct AsyncCopy {
 
 class AsyncCopies {
  public:
-  // Adds a copy. If lanes of the copy belong to different groups, adds one entry per group.
+  // Adds a copy. If the copy's lanes have committed different numbers of groups, adds one AsyncCopy
+  // for each number, with the lanes that have committed so many groups in its `mask`.
   void issue(const AsyncCopy& copy);
   void commit(uint32_t mask);
   // Removes and returns the copies that complete when the lanes in `mask` wait for all but the

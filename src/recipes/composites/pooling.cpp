@@ -139,6 +139,18 @@ bool max_of_slices(Expansion& e, const Value& x, size_t rank) {
   return true;
 }
 
+// Writes where each window begins along axis `first` + k of the input, and returns the value's
+// name.
+std::string window_starts(Expansion& e, const Windows& w, size_t first, size_t k) {
+  const Shape& shape = e.result().shape;
+  const std::string start = e.as(
+      DType::i64,
+      e.write("start", kCounting, {-w.padding[k], w.stride[k], kAnyCount}, {shape[first + k]}));
+  Shape thin(shape.size(), 1);
+  thin[first + k] = shape[first + k];
+  return e.as(DType::i64, e.view(start, thin));
+}
+
 // max_poolNd_with_indices(x, kernel, stride, padding, dilation, ceil_mode). The indices count
 // within an image.
 bool max_pool(Expansion& e) {
@@ -170,13 +182,7 @@ bool max_pool(Expansion& e) {
       rest = map("floor_divide.default", tensor_ref(rest), w->size[k]);
     }
     if (w->dilation[k] != 1) at = map("mul.Scalar", tensor_ref(at), w->dilation[k]);
-    Shape thin(shape.size(), 1);
-    thin[first + k] = shape[first + k];
-    const std::string start = e.as(
-        DType::i64,
-        e.write("start", kCounting, {-w->padding[k], w->stride[k], kAnyCount}, {shape[first + k]}));
-    const std::string wide = e.as(DType::i64, e.view(start, thin));
-    places[k] = map("add.Tensor", tensor_ref(at), tensor_ref(wide));
+    places[k] = map("add.Tensor", tensor_ref(at), tensor_ref(window_starts(e, *w, first, k)));
   }
   std::string index = places[0];
   for (size_t k = 1; k < rank; ++k) {

@@ -48,8 +48,8 @@ class NestSizes {
   NestWriter& nest_;
 };
 
-// Returns a copy of `size` in which `tensor`, the name in the launch plan, replaces the tensor's
-// name.
+// Returns a copy of `size` whose field `tensor` is the argument `tensor`: the name that the launch
+// plan uses for the tensor of `size`.
 SizeArgument renamed(SizeArgument size, const std::string& tensor);
 
 }  // namespace cutegen::recipes
