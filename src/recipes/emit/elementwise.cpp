@@ -657,7 +657,7 @@ Widths add_widths(const Kernel& k, int64_t vector, ProgramPart& part) {
   if (!k.block) {
     part.symbols[width] = width_text(k.fused, last, vector);
     part.defines[k.label("VECTOR")] = width;
-    return {width, ""};
+    return {.inner = width, .other = ""};
   }
   const std::string across = k.label("across"), down = k.label("down"),
                     outer = k.label(fmt::format("n{}", k.block->loop));
@@ -670,7 +670,7 @@ Widths add_widths(const Kernel& k, int64_t vector, ProgramPart& part) {
     part.symbols[k.label("dense")] = fmt::format("{} <= {} ? 1 : 0", last, kLongestDense);
     part.defines[k.label("DENSE")] = k.label("dense");
   }
-  return {across, down};
+  return {.inner = across, .other = down};
 }
 
 void plan_strided(const Kernel& k, const Json& params, bool wide, ProgramPart& part) {
