@@ -83,7 +83,7 @@ def bad(result: str = "x @ y", rows: int = 128, columns: int = 96, depth: int = 
     return BAD.format(result=result, rows=rows, columns=columns, depth=depth, dtype=dtype, large=large, small=small)
 
 
-# forward() writes the sizes as numbers. The test shapes change them together with those of the input.
+# forward() writes the sizes as numbers. The test shapes change them together with the sizes of the input.
 NUMBERS = '''import torch
 import torch.nn as nn
 

@@ -141,8 +141,8 @@ struct Operand {
   bool fixed_count = false;  // the module fixes the length: torch.arange(20)
   std::vector<int64_t> steps = {};
   WriteMode mode = WriteMode::store;  // only for outputs
-  // If not empty, the operand stands for all operands of a cat(), and its own fields are those of
-  // one of them.
+  // If not empty, the operand stands for all operands of a cat(), and its other fields describe one
+  // of these operands.
   JoinedParts joined = {};
   bool in_join = false;  // the operand is listed in JoinedParts::operands
   bool is_joined() const { return !joined.operands.empty(); }

@@ -63,8 +63,8 @@ bool whole_rows(const Fused& fused, const Nest& nest, const Operand& operand) {
   return stride(fused, operand, nest.reduced.back()).move == Move::next;
 }
 
-// Returns the innermost axis whose size is not 1 at every shape. If there is none, returns the last
-// axis.
+// Returns the innermost axis whose size is not 1 at every shape, or the last axis if all sizes are
+// 1.
 int innermost_axis(const Fused& fused) {
   for (size_t i = fused.axes.size(); i-- > 0;)
     if (fused.axes[i].extent != "1") return int(i);
