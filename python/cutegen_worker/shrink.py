@@ -300,7 +300,7 @@ class Shrinker:
         return constants
 
     def lows(self, name: str, names: list[str], lows: list[int]) -> Iterator[int]:
-        """Yields those of `lows` that a size may have. Only a batch may be as small as the first one."""
+        """Yields the values in `lows` that a size may have. Only a batch may be as small as the first value."""
         value = self.official_sizes[name]
         leads = self.position(name, 0) == 0 and any(n in self.source.model_sizes for n in names)
         batch = is_batch(name) or value <= LEAST or leads

@@ -2,11 +2,11 @@
 // Decides whether the evaluator may omit a test shape because the task's module fails at the shape.
 //
 // Contract: raised_by_module() is true for exceptions that the task file raises in the torch
-// worker, which no program runs in. It is false if the worker died, hung or lacked memory, because
-// a program may cause that. may_omit() is true only for test shapes that are not timed, so never
-// for the official shape. draw_twice() draws from the pool and, if the module raises, once more
-// with another seed. The caller names each omitted shape with omitted() in the verdict, and omits a
-// shape only if another test shape remains.
+// worker. This process runs no program. raised_by_module() is false if the worker died, hung or
+// lacked memory, because a program may cause that. may_omit() is true only for test shapes that
+// are not timed, so never for the official shape. draw_twice() draws from the pool and, if the
+// module raises, once more with another seed. The caller names each omitted shape with omitted()
+// in the verdict, and omits a shape only if another test shape remains.
 //
 // Example: auto set = draw_twice(ctx, pool, shape, "made", id);
 //   if (!set && may_omit(shape, set.error())) skipped.push_back(omitted(shape, "made",
