@@ -232,7 +232,7 @@ def moved(reference: values.Reference, truth: list[Tensor], permitted: values.Pe
                                1 / values.UNSURE)
     del again
     for mode in dict.fromkeys(of) if anew.shiftable else ():
-        for shift, roundings in values.shifts(mode, generator):
+        for shift, roundings in values.shifts(mode, generator, anew.shiftable):
             with shift:
                 shifted = in_one_or_more(reference, lambda _, t: t.double(), torch.float64, truth)
             for k, t in enumerate(shifted):

@@ -537,12 +537,12 @@ class Accurate(TorchDispatchMode):
 
 
 class RoundedAnew(TorchDispatchMode):
-    """Moves each element of each new float64 tensor up or down by its last bit. `shiftable`: whether `Shifted` would
-    move anything that a change of the inputs does not move."""
+    """Moves each element of each new float64 tensor up or down by its last bit. `shiftable`: how many operators
+    `Shifted` would move in a way in which no change of the inputs moves them."""
 
     def __init__(self, generator: torch.Generator) -> None:
         super().__init__()
-        self.generator, self.shiftable = generator, False
+        self.generator, self.shiftable = generator, 0
         self.computed: set[int] = set()  # addresses of results; a later tensor at the same address does no harm
 
     def is_computed(self, value: Any) -> bool:
@@ -551,7 +551,7 @@ class RoundedAnew(TorchDispatchMode):
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
                            kwargs: dict[str, Any] | None = None) -> Any:
         from_computed = any(map(self.is_computed, args))
-        self.shiftable |= func in SQUARES or from_computed and (func in SQUARES_OF_SUMS or func in NORMS)
+        self.shiftable += func in SQUARES or from_computed and (func in SQUARES_OF_SUMS or func in NORMS)
         out = func(*args, **(kwargs or {}))
         if func.is_view:
             return out

@@ -250,18 +250,21 @@ def moves(mode: str, generator: Generator, tensors: Iterator[int]) -> Iterator[t
         yield one_sign(0, bit, eps), 1
 
 
-def shifts(mode: str, generator: Generator) -> Iterator[tuple[orders.Shifted, float]]:
-    """Yields two opposite moves of products, convolutions and terms of sums, as (mode to run under, size in roundings).
+def shifts(mode: str, generator: Generator, operators: int) -> Iterator[tuple[orders.Shifted, float]]:
+    """Yields moves of products, convolutions and terms of sums, as (mode to run under, size in roundings). `operators`
+    is how many of them a run moves.
 
     Just below a ReLU's kink the truth is zero, but a correct result may be positive. A change of the inputs moves
     such an element across the kink only by chance, and one element in a hundred million stays below it in all
-    changes. One of these two moves always crosses.
+    changes. If one operator moves, one of two opposite moves always crosses. If several operators move, their effects
+    on an element may cancel in both moves, so two more moves have other signs.
     """
     far = FAR if mode == "fp32" else NEAR
-    state = generator.get_state()
-    for size in (far, -far):
-        generator.set_state(state)  # the same signs
-        yield orders.Shifted(generator, size * ULP[mode], 2 / ULP[mode]), far
+    for _ in range(2 if operators > 1 else 1):
+        state = generator.get_state()
+        for size in (far, -far):
+            generator.set_state(state)  # the same signs
+            yield orders.Shifted(generator, size * ULP[mode], 2 / ULP[mode]), far
 
 
 @contextlib.contextmanager
@@ -304,7 +307,7 @@ def sensitivity(reference: Reference, truth: list[Tensor], permitted: Permitted,
         if into is not None:
             keep_larger(into.view(-1), t.reshape(-1), truth[k].reshape(-1), 1 / UNSURE)
     for mode in dict.fromkeys(of) if anew.shiftable else ():
-        for shift, roundings in shifts(mode, generator):
+        for shift, roundings in shifts(mode, generator, anew.shiftable):
             with shift:
                 shifted = reference.run(lambda _, t: t.double(), torch.float64)
             for k, t in enumerate(shifted):
