@@ -4,23 +4,34 @@
 //
 // Contract: consumer warpgroup i has the threads 128 * i to 128 * i + 127. After a tile, a thread
 // of a consumer holds results as wgmma returns them, in G::kTileN / 2 floats for each block of 64
-// positions. G::kChannelValues is the number of floats that the epilogue needs for each channel.
+// positions. G::kChannelValues is the number of floats that the epilogue needs for each channel, and
+// G::kRowValues the number of reductions over the channels. With reductions, a tile must have all
+// channels. In a transposed convolution, the kTileN columns of a tile belong to G::kSpread phases of
+// the last axis (conv_patches.cuh), with kTileN / kSpread channels each. Otherwise, kSpread is 1.
 //
 // - each_channel() and channel() keep values that depend only on the channel.
 // - finish(storage, results, row_of, place, read, value, store) calls store(value(sum, read(c, at), c,
-//   at), c, at) for each result. `at` is place(row, lane). row_of(block, line) returns `row`, the
+//   at), c, at) for each result. `at` is place(row, lane, own). row_of(block, line) returns `row`, the
 //   index of a position among the positions of all images. The position is number `line` (0 to 63)
-//   of a block.
+//   of a block. `own` is phase * 128 + its number (0 to 127) among the consumer's positions.
 //   - With G::kSlice 0, results leave registers directly: `c` is a ConvChannel (conv_result.cuh), and
 //     `lane` is c.lane. This suits results whose channels are contiguous.
 //   - Otherwise, kSlice channels at a time pass through shared memory, so that neighbouring threads
 //     store neighbouring positions. Then `c` is an int, `lane` is 0, and the storage must have a
-//     member `staged`.
+//     member `staged`. kSlice is a multiple of 8 * kSpread. With G::kPairs, kSpread is 2, and
+//     finish() calls store(result, next, c, at) for the results of both phases.
+// - reduce<Accumulator, Replaces>(storage, k, channels, results, row_of, place, read, value) computes
+//   reduction number k over the first `channels` channels: an Accumulator (reduce.cuh) adds value(sum,
+//   rows, channel, at) of each channel in a fixed order. `rows` is read(at). If Replaces is true, the
+//   results of value() replace the results of the convolution. After reduce(), row(storage, k, own)
+//   returns the result of reduction k for a position. The storage must have a member `rows`.
+// - each_place(row_of, place, f) calls f(place(row, 0, own)) once for each position of each phase.
 //
 // Example: struct Engine : ConvFinish<G> { struct Storage { typename ConvFinish<G>::Channels channels; }; };
 #pragma once
 
 #include <cutegen/conv_result.cuh>
+#include <cutegen/reduce.cuh>
 
 namespace cutegen {
 
@@ -28,13 +39,16 @@ namespace cutegen {
 struct ConvWindow {
   int out[3], kernel[3], start[3], stride[3], dilation[3];  // `start` is the negated padding
   int chunks;                                               // number of steps for a filter tap
+  int filters;                                              // rows of the packed weights of a phase
 
   CUTE_DEVICE int steps() const { return kernel[0] * kernel[1] * kernel[2] * chunks; }
 };
 
 template <class G>
 class ConvFinish {
-  static constexpr int kColumns = G::kTileN / 4;  // columns of a row that a thread holds
+  static constexpr int kSpread = G::kSpread, kChannels = G::kTileN / kSpread;
+  static constexpr int kColumns = kChannels / 4;  // channels of a row and phase that a thread holds
+  static_assert(kSpread == 1 || kChannels % 32 == 0);
   // kPitch is rounded up, so that a ChannelValues is aligned to its size or to 16 bytes.
   static constexpr int kPitch =
       G::kChannelValues == 0 ? 1 : G::kChannelValues <= 2 ? G::kChannelValues : (G::kChannelValues + 3) / 4 * 4;
@@ -44,6 +58,7 @@ class ConvFinish {
   using Channels = ChannelValues[2][G::kChannelValues == 0 ? 1 : G::kTileN];  // of each consumer
   static constexpr int kPlaces = 132;  // 128 positions, and padding against bank conflicts
   using Staged = float[2][G::kSlice == 0 ? 1 : G::kSlice][kPlaces];
+  using Rows = float[2][G::kRowValues == 0 ? 1 : G::kRowValues][G::kRowValues == 0 ? 1 : 128 * kSpread];
 
   // Stores f(channel) for the channels of a tile. Does nothing if `tile` is the same as in the
   // previous call.
@@ -52,7 +67,7 @@ class ConvFinish {
     if (tile == kept_tile_) return;
     kept_tile_ = tile;
     sync();  // now all threads have read the values of the previous tile
-    for (int c = threadIdx.x % 128; c < G::kTileN; c += 128) storage.channels[consumer()][c] = f(c);
+    for (int c = threadIdx.x % 128; c < kChannels; c += 128) storage.channels[consumer()][c] = f(c);
     sync();
   }
 
@@ -62,53 +77,80 @@ class ConvFinish {
     return storage.channels[consumer()][c];
   }
 
+  // Returns the result of reduction number k for a position of the consumer.
+  template <class Storage>
+  static CUTE_DEVICE float row(Storage& storage, int k, int own) {
+    return storage.rows[consumer()][k][own];
+  }
+
  protected:
+  // Four lanes share a position; each lane adds a quarter of the channels.
+  template <class Accumulator, bool Replaces, class Storage, int Blocks, class O, class P, class R, class V>
+  static CUTE_DEVICE void reduce(Storage& storage, int k, int channels,
+                                 float (&results)[Blocks][G::kTileN / 2], O&& row_of, P&& place, R&& read,
+                                 V&& value) {
+    constexpr int kPlaces = 2 * Blocks, kShared = kPlaces * kSpread;  // shared with three lanes
+    const int thread = threadIdx.x % 128, top = thread / 32 * 16 + thread % 32 / 4;
+    auto const own = [&](int i) { return i / kPlaces * 128 + i % kPlaces / 2 * 64 + top + i % 2 * 8; };
+    auto const at = [&](int i) {
+      return place(row_of(i % kPlaces / 2, top + i % 2 * 8), 0, own(i));
+    };
+    sync();  // now all threads have read the previous tile's values
+    Accumulator parts[kShared];
+    decltype(read(at(0))) rows[kShared];
+    CUTE_UNROLL
+    for (int i = 0; i < kShared; ++i) rows[i] = read(at(i));
+    CUTE_UNROLL
+    // Each iteration adds one channel, for which this thread has kShared results.
+    for (int pair = 0; pair < kColumns; ++pair) {
+      const int channel = pair / 2 * 8 + thread % 4 * 2 + pair % 2, nearest = min(channel, channels - 1);
+      CUTE_UNROLL
+      for (int i = 0; i < kShared; ++i) {
+        float& sum =
+            results[i % kPlaces / 2][i / kPlaces * 2 * kColumns + pair / 2 * 4 + i % 2 * 2 + pair % 2];
+        float const taken = value(sum, rows[i], nearest, at(i));
+        if constexpr (Replaces) sum = taken;
+        // A select instead of a branch lets the reads of several channels overlap.
+        parts[i].add(channel < channels ? taken : Accumulator().value());
+      }
+    }
+    CUTE_UNROLL
+    for (int i = 0; i < kShared; ++i) {
+      combine_warp<4>(parts[i]);
+      if (thread % 4 == 0) storage.rows[consumer()][k][own(i)] = parts[i].value();
+    }
+    __syncwarp();  // later reductions of this warp read the stored values
+  }
+
+  template <class O, class P, class F>
+  static CUTE_DEVICE void each_place(O&& row_of, P&& place, F&& f) {
+    const int own = threadIdx.x % 128;
+    sync();  // now all threads have stored the results of their reductions
+    CUTE_UNROLL
+    for (int phase = 0; phase < kSpread; ++phase)
+      f(place(row_of(own / 64, own % 64), 0, phase * 128 + own));
+  }
+
   template <class Storage, int Blocks, class O, class P, class R, class V, class F>
   static CUTE_DEVICE void finish(Storage& storage, float const (&results)[Blocks][G::kTileN / 2],
                                  O&& row_of, P&& place, R&& read, V&& value, F&& store) {
-    const int thread = threadIdx.x % 128;
     if constexpr (G::kSlice > 0) {
-      static_assert(Blocks == 2, "a thread stores one of 128 positions");
-      auto& staged = storage.staged[consumer()];
-      auto const at = place(row_of(thread / 64, thread % 64), 0);
-      const int line = thread / 32 * 16 + thread % 32 / 4, channel = thread % 4 * 2;
-      // The reads of a slice overlap with the work on the previous slice.
-      decltype(read(0, at)) next[G::kSlice];
-      CUTE_UNROLL
-      for (int i = 0; i < G::kSlice; ++i) next[i] = read(i, at);
-      CUTE_UNROLL
-      for (int slice = 0; slice < G::kTileN; slice += G::kSlice) {
-        sync();  // now all threads have read the previous slice
-        CUTE_UNROLL
-        for (int i = 0; i < G::kSlice / 2; ++i)
-          CUTE_UNROLL
-          for (int block = 0; block < Blocks; ++block)
-            staged[i / 4 * 8 + channel + i % 2][block * 64 + line + i % 4 / 2 * 8] =
-                results[block][slice / 2 + i];
-        sync();
-        decltype(read(0, at)) more[G::kSlice];
-        CUTE_UNROLL
-        for (int i = 0; i < G::kSlice; ++i) {
-          more[i] = next[i];
-          if (slice + G::kSlice < G::kTileN) next[i] = read(slice + G::kSlice + i, at);
-        }
-        decltype(value(0.0f, more[0], 0, at)) finished[G::kSlice];
-        CUTE_UNROLL
-        for (int i = 0; i < G::kSlice; ++i) finished[i] = value(staged[i][thread], more[i], slice + i, at);
-        CUTE_UNROLL
-        for (int i = 0; i < G::kSlice; ++i) store(finished[i], slice + i, at);
-      }
+      finish_slices(storage, results, row_of, place, read, value, store);
     } else {
-      const int channel = thread % 4 * 2, top = thread / 32 * 16 + thread % 32 / 4;
+      const int thread = threadIdx.x % 128, channel = thread % 4 * 2, top = thread / 32 * 16 + thread % 32 / 4;
       CUTE_UNROLL
-      for (int line = 0; line < 2 * Blocks; ++line) {  // a thread holds parts of these rows
-        const int block = line / 2, half = line % 2;
-        auto const at = place(row_of(block, top + half * 8), channel);
+      for (int line = 0; line < 2 * Blocks * kSpread; ++line) {  // a thread holds parts of these rows
+        const int block = line / 2 % Blocks, half = line % 2, phase = line / (2 * Blocks);
+        auto const at = place(row_of(block, top + half * 8), channel,
+                              phase * 128 + block * 64 + top + half * 8);
         CUTE_UNROLL
         for (int first = 0; first < kColumns; first += 8)
-          eight([&](int i) { return results[block][first * 2 + i / 2 * 4 + half * 2 + i % 2]; },
-                [&](int i) { return ConvChannel{channel, (first + i) / 2 * 8 + i % 2}; }, at, read,
-                value, store);
+          eight(
+              [&](int i) {
+                return results[block][(phase * kColumns + first) * 2 + i / 2 * 4 + half * 2 + i % 2];
+              },
+              [&](int i) { return ConvChannel{channel, (first + i) / 2 * 8 + i % 2}; }, at, read,
+              value, store);
       }
     }
   }
@@ -116,6 +158,53 @@ class ConvFinish {
   static CUTE_DEVICE int consumer() { return threadIdx.x / 128; }
 
  private:
+  // A thread stores the results of one position, kSlice / kSpread channels at a time.
+  template <class Storage, int Blocks, class O, class P, class R, class V, class F>
+  static CUTE_DEVICE void finish_slices(Storage& storage, float const (&results)[Blocks][G::kTileN / 2],
+                                        O&& row_of, P&& place, R&& read, V&& value, F&& store) {
+    static_assert(Blocks == 2, "a thread stores one of 128 positions");
+    constexpr int kDepth = G::kSlice / kSpread;  // channels of a slice
+    static_assert(kDepth % 8 == 0);
+    auto& staged = storage.staged[consumer()];
+    const int thread = threadIdx.x % 128, line = thread / 32 * 16 + thread % 32 / 4,
+              channel = thread % 4 * 2;
+    if constexpr (G::kRowValues > 0) sync();  // `place` may read the results of reductions
+    decltype(place(0, 0, 0)) at[kSpread];
+    CUTE_UNROLL
+    for (int phase = 0; phase < kSpread; ++phase)
+      at[phase] = place(row_of(thread / 64, thread % 64), 0, phase * 128 + thread);
+    // The reads of a slice overlap with the work on the previous slice.
+    decltype(read(0, at[0])) next[G::kSlice];
+    CUTE_UNROLL
+    for (int i = 0; i < G::kSlice; ++i) next[i] = read(i % kDepth, at[i / kDepth]);
+    CUTE_UNROLL
+    for (int slice = 0; slice < kChannels; slice += kDepth) {
+      sync();  // now all threads have read the previous slice
+      CUTE_UNROLL
+      for (int i = 0; i < G::kSlice / 2; ++i)
+        CUTE_UNROLL
+        for (int block = 0; block < Blocks; ++block)
+          staged[i / 4 * 8 + channel + i % 2][block * 64 + line + i % 4 / 2 * 8] =
+              results[block][i / (kDepth / 2) * (kChannels / 2) + slice / 2 + i % (kDepth / 2)];
+      sync();
+      decltype(read(0, at[0])) more[G::kSlice];
+      CUTE_UNROLL
+      for (int i = 0; i < G::kSlice; ++i) {
+        more[i] = next[i];
+        if (slice + kDepth < kChannels) next[i] = read(slice + kDepth + i % kDepth, at[i / kDepth]);
+      }
+      decltype(value(0.0f, more[0], 0, at[0])) finished[G::kSlice];
+      CUTE_UNROLL
+      for (int i = 0; i < G::kSlice; ++i)
+        finished[i] = value(staged[i][thread], more[i], slice + i % kDepth, at[i / kDepth]);
+      CUTE_UNROLL
+      for (int i = 0; i < (G::kPairs ? kDepth : G::kSlice); ++i) {
+        if constexpr (G::kPairs) store(finished[i], finished[kDepth + i], slice + i, at[0]);
+        else store(finished[i], slice + i % kDepth, at[i / kDepth]);
+      }
+    }
+  }
+
   // Calls read(), value() and store() for eight channels of one position. The order of the loops
   // hides latencies.
   template <class S, class C, class A, class R, class V, class F>

@@ -24,6 +24,17 @@
 // - kKernel[i] and kDilation[i] are the kernel's size and dilation on axis i + 1. They are constants,
 //   because the kernel unrolls the loop over the filter taps of a patch.
 //
+// A transposed convolution with stride s on an axis is s convolutions, its phases: phase f computes
+// the results at positions q * s + f, and each phase has some of the filter taps. The window has the
+// positions q of a phase and the union of the filter taps of all phases.
+//
+// - A tile has all phases of the last axis, so that a thread stores neighbouring results. G::kSpread
+//   is their number. The columns of a tile, and the rows of the packed weights, have the order
+//   (tile of channels, phase, channel). The weights of taps that a phase lacks are zero.
+// - G::kPhases is the number of phases of the other axes. Bit i of G::taps(phase) is set if the phase
+//   has filter tap i. The packed weights have window.filters rows for each of these phases. If kSpread
+//   or kPhases is above 1, kKept must be 0.
+//
 // The functions of ConvPatches do the same as the functions of ConvRows (conv_rows.cuh).
 //
 // Example: ConvPatches<G> conv; conv.begin(storage);
@@ -33,8 +44,8 @@
 //          } else {
 //            conv.start_multiplying();
 //            for (tile...) {
-//              if (conv.skips(window)) continue;
-//              conv.multiply(window, storage);
+//              if (conv.skips(window, tile)) continue;
+//              conv.multiply(window, tile, storage);
 //              conv.write(storage, window, images, tile, place, read, value, store);
 //            }
 //          }
@@ -177,12 +188,14 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
   static constexpr int kBoxBytes = Tiles::kLines * kColumns * 128;
   static constexpr int kPatchBytes = (kBoxBytes + 1023) / 1024 * 1024;
   static_assert(G::kTileN % 32 == 0 && G::kTileN <= 128 && G::kSpatial >= 1 && G::kSpatial <= 3);
+  static_assert(kTaps < 32 && (G::kPhases == 1 || G::kKept == 0));
 
   struct alignas(1024) Storage {
     unsigned char patches[G::kPatches][kPatchBytes];
     Element weights[G::kKept > 0 ? G::kKept : G::kStages][G::kTileN * kDepth];
     typename ConvFinish<G>::Channels channels;
     typename ConvFinish<G>::Staged staged;
+    typename ConvFinish<G>::Rows rows;
     uint64_t patch_full[G::kPatches], patch_empty[G::kPatches];
     uint64_t weights_full[G::kStages], weights_empty[G::kStages];
     uint64_t order[2];  // barrier i lets consumer i multiply its next tile
@@ -214,52 +227,62 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
 
   // Loads the inputs and weights of a tile.
   CUTE_DEVICE void load(cute::TmaDescriptor const& input, cute::TmaDescriptor const& weights,
-                        ConvWindow const& window, TileIndex tile, Storage& storage) {
+                        ConvWindow const& window, ConvTile tile, Storage& storage) {
     if (threadIdx.x != kFirstProducer) return;
     const auto corner = Tiles::corner_of(window, tile.m);
     const bool loads = G::kKept == 0 || !has_weights_;
     if (G::kKept > 0 && loads)
       cute::set_barrier_transaction_bytes(storage.weights_full[0], window.steps() * kStepBytes);
     int kept = 0;
-    for (int tap = 0; tap < window.kernel[0]; ++tap)
+    for (int plane = 0; plane < window.kernel[0]; ++plane) {
+      const uint32_t taps = taps_of(tile, plane);
+      if (taps == 0) continue;
       for (int chunk = 0; chunk < window.chunks; ++chunk, patch_.advance()) {
         uint64_t& full = storage.patch_full[patch_.stage];
         cute::wait_barrier(storage.patch_empty[patch_.stage], patch_.phase ^ 1);
         cute::set_barrier_transaction_bytes(full, kBoxBytes);
         Tiles::load(input, full, storage.patches[patch_.stage], chunk * kDepth,
                     corner.x + window.start[2], corner.y + window.start[1],
-                    corner.z + window.start[0] + tap * window.dilation[0], corner.image);
+                    corner.z + window.start[0] + plane * window.dilation[0], corner.image);
         if (!loads) continue;
         for (int i = 0; i < kTaps; ++i) {
-          const int depth = ((tap * kTaps + i) * window.chunks + chunk) * kDepth;
+          if (!(taps >> i & 1)) continue;
+          const int depth = ((plane * kTaps + i) * window.chunks + chunk) * kDepth,
+                    filter = tile.phase * window.filters + tile.n * G::kTileN;
           if constexpr (G::kKept > 0) {
-            load_weights(weights, storage.weights_full[0], storage.weights[kept++], depth, tile.n);
+            load_weights(weights, storage.weights_full[0], storage.weights[kept++], depth, filter);
           } else {
             uint64_t& ready = storage.weights_full[weights_.stage];
             cute::wait_barrier(storage.weights_empty[weights_.stage], weights_.phase ^ 1);
             cute::set_barrier_transaction_bytes(ready, kStepBytes);
-            load_weights(weights, ready, storage.weights[weights_.stage], depth, tile.n);
+            load_weights(weights, ready, storage.weights[weights_.stage], depth, filter);
             weights_.advance();
           }
         }
       }
+    }
     has_weights_ = true;
   }
 
   // Returns whether the other consumer computes this tile. Both consumers must call skips() for every
   // tile of the CTA, in the same order.
-  CUTE_DEVICE bool skips(ConvWindow const& window) {
+  CUTE_DEVICE bool skips(ConvWindow const& window, ConvTile tile) {
     if constexpr (!kTurns) return false;
     const bool own = turn_ % 2 == this->consumer();
     ++turn_;
     if (own) return false;
-    patch_.advance(window.kernel[0] * window.chunks);
-    weights_.advance(window.steps());
+    int patches = window.kernel[0], steps = patches * kTaps;
+    if constexpr (G::kPhases > 1) {
+      patches = 0, steps = __popc(G::taps(tile.phase));
+      for (int plane = 0; plane < window.kernel[0]; ++plane) patches += taps_of(tile, plane) != 0;
+    }
+    patch_.advance(patches * window.chunks);
+    weights_.advance(steps * window.chunks);
     return true;
   }
 
   // Multiplies a tile, and leaves the results in `results`.
-  CUTE_DEVICE void multiply(ConvWindow const& window, Storage& storage) {
+  CUTE_DEVICE void multiply(ConvWindow const& window, ConvTile tile, Storage& storage) {
     auto sums = cute::make_tensor<float>(cute::Shape<cute::Int<kPart>, cute::Int<kBlocks>>{});
     cute::clear(sums);
     if constexpr (kTurns) wait_for_turn(storage.order, turn_ - 1);
@@ -267,10 +290,13 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
     uint32_t patch = 0, weights = 0;  // addresses of the barriers of stages that a wgmma still reads
     const uint32_t first_patch = address_of(storage.patches), first_weights = address_of(storage.weights);
     for (int i = 0; i < window.kernel[0] * window.chunks; ++i) {
+      const uint32_t taps = taps_of(tile, i / window.chunks);
+      if (taps == 0) continue;
       cute::wait_barrier(storage.patch_full[patch_.stage], patch_.phase);
       const uint32_t lines = first_patch + patch_.stage * kPatchBytes;
       CUTE_UNROLL
       for (int tap = 0; tap < kTaps; ++tap) {
+        if (!(taps >> tap & 1)) continue;
         if constexpr (G::kKept == 0)
           cute::wait_barrier(storage.weights_full[weights_.stage], weights_.phase);
         const int line = tap / G::kKernel[1] * G::kDilation[0] * kColumns +
@@ -300,22 +326,43 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
   }
 
   template <class P, class R, class V, class F>
-  CUTE_DEVICE void write(Storage& storage, ConvWindow const& window, int64_t images, TileIndex tile,
+  CUTE_DEVICE void write(Storage& storage, ConvWindow const& window, int64_t images, ConvTile tile,
                          P&& place, R&& read, V&& value, F&& store) const {
-    const typename Tiles::Rows row_of(window, images, tile.m);
-    this->finish(
-        storage, results,
-        [&](int block, int line) { return row_of(first_block() + block, line); }, place, read, value,
-        store);
+    this->finish(storage, results, rows_of(window, images, tile), place, read, value, store);
+  }
+
+  template <class Accumulator, bool Replaces, class P, class R, class V>
+  CUTE_DEVICE void reduce(Storage& storage, ConvWindow const& window, int64_t images, ConvTile tile, int k,
+                          int channels, P&& place, R&& read, V&& value) {
+    ConvFinish<G>::template reduce<Accumulator, Replaces>(
+        storage, k, channels, results, rows_of(window, images, tile), place, read, value);
+  }
+
+  template <class P, class F>
+  CUTE_DEVICE void each_place(Storage&, ConvWindow const& window, int64_t images, ConvTile tile, P&& place,
+                              F&& f) const {
+    ConvFinish<G>::each_place(rows_of(window, images, tile), place, f);
   }
 
  private:
+  static CUTE_DEVICE auto rows_of(ConvWindow const& window, int64_t images, ConvTile tile) {
+    const typename Tiles::Rows row_of(window, images, tile.m);
+    return [=](int block, int line) { return row_of(first_block() + block, line); };
+  }
+
+  // Returns the filter taps of a tile that read the patch `plane`, the first tap as the lowest bit.
+  static CUTE_DEVICE uint32_t taps_of([[maybe_unused]] ConvTile tile, [[maybe_unused]] int plane) {
+    constexpr uint32_t kAll = (uint32_t(1) << kTaps) - 1;
+    if constexpr (G::kPhases == 1) return kAll;
+    else return G::taps(tile.phase) >> plane * kTaps & kAll;
+  }
+
   static constexpr int kStepBytes = int(sizeof(Element)) * G::kTileN * kDepth;
 
   static CUTE_DEVICE void load_weights(cute::TmaDescriptor const& weights, uint64_t& full, void* to,
-                                       int depth, int tile) {
+                                       int depth, int filter) {
     cute::SM90_TMA_LOAD_2D::copy(&weights, &full, uint64_t(cute::TMA::CacheHintSm90::EVICT_LAST), to,
-                                 depth, tile * G::kTileN);
+                                 depth, filter);
   }
 
   // Returns this consumer's first block of a tile.

@@ -25,6 +25,9 @@
 // - write(storage, window, images, tile, place, read, value, store) calls store(value(sum, read(c, at),
 //   c, at), c, at) for each result (conv_finish.cuh), as write() in conv_wgmma.cuh does.
 // - each_channel() and channel() keep values that depend only on the channel.
+// - reduce(), row() and each_place() reduce over the channels of a position (conv_finish.cuh). Like
+//   write(), reduce() and each_place() take storage, window, images and tile in place of results and
+//   row_of.
 //
 // Example: ConvRows<G> conv; conv.begin(storage);
 //          if (conv.produces()) {
@@ -33,8 +36,8 @@
 //          } else {
 //            conv.start_multiplying();
 //            for (tile...) {
-//              if (conv.skips(window)) continue;
-//              conv.multiply(window, storage);
+//              if (conv.skips(window, tile)) continue;
+//              conv.multiply(window, tile, storage);
 //              conv.write(storage, window, images, tile, place, read, value, store);
 //            }
 //          }
@@ -46,6 +49,20 @@
 #include <cutegen/vec.cuh>
 
 namespace cutegen {
+
+// The index of a tile. In a transposed convolution with a stride, a tile also belongs to a phase of
+// the axes before the last (conv_patches.cuh).
+struct ConvTile : TileIndex {
+  int phase;
+};
+
+// Returns tile number `id`. Tiles of different phases that have the same positions and channels are
+// neighbours.
+template <int Phases>
+CUTE_DEVICE ConvTile conv_tile(int id, int tiles_m, int tiles_n) {
+  const TileIndex tile = tile_index(id, tiles_m, tiles_n * Phases);
+  return {{tile.m, tile.n / Phases}, tile.n % Phases};
+}
 
 template <class G>
 struct ConvRows : WgmmaGemm<typename G::Element, typename G::Element, typename G::Element, G::kTileM,
@@ -61,6 +78,7 @@ struct ConvRows : WgmmaGemm<typename G::Element, typename G::Element, typename G
   struct Storage : Gemm::Storage {
     typename ConvFinish<G>::Channels channels;
     typename ConvFinish<G>::Staged staged;
+    typename ConvFinish<G>::Rows rows;
   };
 
   // Returns the number of tiles of positions.
@@ -70,7 +88,7 @@ struct ConvRows : WgmmaGemm<typename G::Element, typename G::Element, typename G
 
   // Loads the inputs and weights of a tile.
   CUTE_DEVICE void load(cute::TmaDescriptor const& input, cute::TmaDescriptor const& weights,
-                        ConvWindow const& window, TileIndex tile, Storage& storage) {
+                        ConvWindow const& window, ConvTile tile, Storage& storage) {
     // `from` is the position of the first input of the tile's first result, without a filter tap's
     // offset.
     int rest = tile.m * G::kTileM, from[3];
@@ -104,19 +122,33 @@ struct ConvRows : WgmmaGemm<typename G::Element, typename G::Element, typename G
   }
 
   // Returns whether the other consumer computes this tile.
-  CUTE_DEVICE bool skips(ConvWindow const& window) { return Gemm::skips(0, window.steps()); }
+  CUTE_DEVICE bool skips(ConvWindow const& window, ConvTile) { return Gemm::skips(0, window.steps()); }
 
-  CUTE_DEVICE void multiply(ConvWindow const& window, Storage& storage) {
+  CUTE_DEVICE void multiply(ConvWindow const& window, ConvTile, Storage& storage) {
     Gemm::multiply(0, window.steps(), storage);
   }
 
   template <class P, class R, class V, class F>
-  CUTE_DEVICE void write(Storage& storage, ConvWindow const&, int64_t, TileIndex tile, P&& place,
+  CUTE_DEVICE void write(Storage& storage, ConvWindow const&, int64_t, ConvTile tile, P&& place,
                          R&& read, V&& value, F&& store) const {
-    this->finish(
-        storage, this->results,
-        [&](int block, int line) { return tile.m * G::kTileM + block * 64 + line; }, place, read,
-        value, store);
+    this->finish(storage, this->results, rows_of(tile), place, read, value, store);
+  }
+
+  template <class Accumulator, bool Replaces, class P, class R, class V>
+  CUTE_DEVICE void reduce(Storage& storage, ConvWindow const&, int64_t, ConvTile tile, int k, int channels,
+                          P&& place, R&& read, V&& value) {
+    ConvFinish<G>::template reduce<Accumulator, Replaces>(storage, k, channels, this->results,
+                                                          rows_of(tile), place, read, value);
+  }
+
+  template <class P, class F>
+  CUTE_DEVICE void each_place(Storage&, ConvWindow const&, int64_t, ConvTile tile, P&& place, F&& f) const {
+    ConvFinish<G>::each_place(rows_of(tile), place, f);
+  }
+
+ private:
+  static CUTE_DEVICE auto rows_of(ConvTile tile) {
+    return [=](int block, int line) { return tile.m * G::kTileM + block * 64 + line; };
   }
 };
 

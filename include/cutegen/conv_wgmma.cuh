@@ -283,7 +283,7 @@ struct Conv : ConvShape<G> {
   // Calls f(place(x0, x1, x2, row)) once for each position. Use each_place() if the epilogue
   // computes one result per position, such as a sum over the channels.
   template <class P, class F>
-  CUTE_DEVICE void each_place(P&& place, F&& f) const {
+  CUTE_DEVICE void each_place(Storage&, P&& place, F&& f) const {
     sync(threadIdx.x / 128);
     CUTE_UNROLL
     for (int first = 0; first < S::kAll; first += 128) {

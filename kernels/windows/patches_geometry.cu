@@ -4,8 +4,10 @@ struct {{geometry}} {
   static constexpr int kTileM = {{tile_m}}, kTileN = {{tile_n}}, kAcross = {{across}}, kSpatial = {{rank}};
   static constexpr int kPatches = {{patches}}, kStages = {{stages}};
   static constexpr int kKernel[2] = { {{kernel1}}, {{kernel2}} }, kDilation[2] = { {{dilation1}}, {{dilation2}} };
+{{phases}}
   static constexpr int kKept = {{kept}};  // steps whose weights stay in shared memory
   static constexpr int kChannelValues = {{channel_values}};  // floats per channel, for the work after it
+  static constexpr int kRowValues = {{row_values}};  // reductions over the channels
   static constexpr int kSlice = {{slice}};  // channels that pass through shared memory at a time
 };
 using {{engine}} = cutegen::ConvPatches<{{geometry}}>;

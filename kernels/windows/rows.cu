@@ -24,11 +24,9 @@ template <class Engine, bool Watched>
 CUTE_DEVICE bool {{arrange}}_weights(const {{weight_type}}* {{weight}}, void* packed, int block, int blocks,
          int64_t in_of_group, int64_t out_of_group, int64_t kernel0, int64_t kernel1, int64_t kernel2,
          int64_t weight_o, int64_t weight_i, int64_t weight0, int64_t weight1, int64_t weight2) {
-  const int kernel[] = {int(kernel0), int(kernel1), int(kernel2)};
-  auto read = [&](int64_t out, int64_t in, int k0, int k1, int k2) {
-    return {{weight}}[{{read_weight}}];
-  };
-  return cutegen::pack_weights<Engine, Watched>(kernel, int(in_of_group), out_of_group, read, packed,
+  const int kernel[] = { {{kernel}} };
+{{read_weight}}
+  return cutegen::pack_weights<Engine, Watched>(kernel, int(in_of_group), {{all_filters}}, read, packed,
                                                 block, blocks);
 }
 
@@ -95,12 +93,14 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, 1)
     using G = typename Engine::Geometry;
     auto& storage = *reinterpret_cast<typename Engine::Storage*>(shared);
     const cutegen::ConvWindow window{
-        {int(out0), int(out1), int(out2)}, {int(kernel0), int(kernel1), int(kernel2)},
+        { {{out}} }, { {{kernel}} },
         {-{{padding0}}, -{{padding1}}, -{{padding2}}}, { {{stride0}}, {{stride1}}, {{stride2}}},
         { {{dilation0}}, {{dilation1}}, {{dilation2}}},
-        int((in_of_group + Engine::kDepth - 1) / Engine::kDepth)};
-    const int all_rows = int(batches * out0 * out1 * out2);
-    const int tiles_m = Engine::tiles(window, batches), tiles_n = ceil_div(int(out_of_group), G::kTileN);
+        int((in_of_group + Engine::kDepth - 1) / Engine::kDepth), int({{filters}})};
+    const int all_rows = int(batches) * window.out[0] * window.out[1] * window.out[2];
+    const int tiles_m = Engine::tiles(window, batches), tiles_n = ceil_div(int(out_of_group), G::kTileN / G::kSpread),
+              tiles = tiles_m * tiles_n * G::kPhases;
+    auto tile_of = [&](int id) { return cutegen::conv_tile<G::kPhases>(id, tiles_m, tiles_n); };
     if (threadIdx.x == 0) {
       prefetch_tma_descriptor(&inputs);
       prefetch_tma_descriptor(&weights);
@@ -108,34 +108,36 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, 1)
     conv.begin(storage);
     if (conv.produces()) {
       conv.start_loading();
-{{producers_await}}      for (int id = blockIdx.x; id < tiles_m * tiles_n; id += gridDim.x)
-        conv.load(inputs, weights, window, cutegen::tile_index(id, tiles_m, tiles_n), storage);
+{{producers_await}}      for (int id = blockIdx.x; id < tiles; id += gridDim.x)
+        conv.load(inputs, weights, window, tile_of(id), storage);
       return;
     }
     conv.start_multiplying();
-    for (int id = blockIdx.x; id < tiles_m * tiles_n; id += gridDim.x) {
-      const auto tile = cutegen::tile_index(id, tiles_m, tiles_n);
-      if (conv.skips(window)) continue;
-      conv.multiply(window, storage);
+    for (int id = blockIdx.x; id < tiles; id += gridDim.x) {
+      const auto tile = tile_of(id);
+      if (conv.skips(window, tile)) continue;
+      conv.multiply(window, tile, storage);
 {{constants}}      // The offset of a position's first channel in each tensor.
       struct Place {
         bool inside;
+        int row;  // among the positions of a consumer
         int64_t {{offsets}};
       };
-      const int left = int(out_of_group) - tile.n * G::kTileN;  // channels
-      const int64_t channel0 = tile.n * G::kTileN;
-      auto place = [&](int row, int lane) {
+      const int64_t channel0 = tile.n * (G::kTileN / G::kSpread);
+      const int left = int(out_of_group - channel0);  // channels
+      auto place = [&](int row, int lane, int own) {
         const int64_t channel = channel0 + lane;
         int rest = row;
-        const int p2 = rest % int(out2);
-        rest /= int(out2);
-        const int p1 = rest % int(out1);
-        rest /= int(out1);
-        const int p0 = rest % int(out0);
-        const int64_t n = rest / int(out0);
-        return Place{row < all_rows{{places}}};
+        const int p2 = rest % window.out[2]{{spread2}};
+        rest /= window.out[2];
+        const int p1 = rest % window.out[1]{{spread1}};
+        rest /= window.out[1];
+        const int p0 = rest % window.out[0]{{spread0}};
+        const int64_t n = rest / window.out[0];
+        return Place{row < all_rows{{within}}, own{{places}}};
       };
 {{channels}}
+{{passes}}
 {{write}}
     }
   };

@@ -8,6 +8,7 @@
 #include "recipes/fuse/extents.h"
 #include "recipes/graph/reshape.h"
 #include "recipes/nest/channel_values.h"
+#include "recipes/windows/window_text.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -47,7 +48,8 @@ int64_t RowsLayout::width() const {
 int64_t RowsLayout::shared() const {
   const int64_t pitch = values <= 2 ? values : ceil_div(values, 4) * 4;
   const int64_t staged = 8 * std::max<int64_t>(slice, 1) * kStagedPitch;  // of two consumers
-  const int64_t channels = (pitch == 0 ? 8 : 8 * pitch * tile_n) + staged;
+  const int64_t reduced = 8 * std::max<int64_t>(rows * 128 * phases[2], 1);
+  const int64_t channels = (pitch == 0 ? 8 : 8 * pitch * tile_n) + staged + reduced;
   const int64_t weights = (kept > 0 ? kept : stages) * tile_n * kLine;
   if (!patched())
     return whole_kib(stages * tile_m * kLine + weights + stages * 16 + 16) + whole_kib(channels);
@@ -71,49 +73,39 @@ std::string RowsLayout::tiles(const std::string& images, const std::vector<std::
 
 int64_t RowsLayout::tiles(const Fused& fused) const {
   int64_t out[3] = {1, 1, 1};
-  for (size_t i = 2; i < fused.axes.size(); ++i)
-    out[3 - fused.axes.size() + i] = fused.axes[i].size;
-  const int64_t images = fused.axes[0].size;
+  for (size_t i = 2; i < fused.axes.size(); ++i) {
+    const size_t axis = 3 - fused.axes.size() + i;
+    out[axis] = ceil_div(fused.axes[i].size, phases[axis]);
+  }
+  const int64_t images = fused.axes[0].size * phases[0] * phases[1];
   if (!patched()) return ceil_div(images * out[0] * out[1] * out[2], tile_m);
   return images * out[0] * ceil_div(out[1], height()) * ceil_div(out[2], width());
 }
 
-Window rows_window(const Fused& fused) {
-  Window w = fused.window->window;
-  if (w.kind != WindowKind::transposed) return w;
-  for (size_t i = 0; i < w.rank(); ++i) {
-    const int64_t reach = (w.kernel[i] - 1) * w.dilation[i];
-    const bool extended = !w.output_padding.empty() && w.output_padding[i] != 0;
-    if (w.stride[i] != 1 || w.padding[i] > reach || extended) return fused.window->window;
-    w.padding[i] = reach - w.padding[i];
-  }
-  w.kind = WindowKind::convolution;
-  return w;
-}
-
 int64_t rows_steps(const Fused& fused) {
-  return product(fused.window->window.kernel) * ceil_div(fused.window->input.shape[1], kRowsDepth);
+  return product(rows_window(fused).kernel) * ceil_div(fused.window->input.shape[1], kRowsDepth);
 }
 
 RowsLayout rows_layout(const Fused& fused, const Json& params, bool wide) {
-  const Window& w = fused.window->window;
+  const Window w = rows_window(fused);
   RowsLayout l;
-  l.rank = int64_t(w.rank());
+  l.rank = int64_t(w.rank()), l.phases = rows_phases(fused);
   l.tile_n = int_param(params, "rows_n");
   l.values = int64_t(channel_values(fused).size());
+  l.rows = int64_t(row_reductions(fused).size());
   if (const int64_t patch = params.value("rows_patch", int64_t{0}); patch > 0) {
     l.tile_m = patch, l.across = params.value("rows_across", int64_t{8});
     for (size_t i = 0; i < 2 && i < w.rank(); ++i)
       l.reach[1 - i] = (w.kernel[w.rank() - 1 - i] - 1) * w.dilation[w.rank() - 1 - i];
   }
   l.kept = !wide && int_param(params, "rows_keep") != 0 ? rows_steps(fused) : 0;
-  l.slice = contiguous_positions(fused) ? 16 : 0;
+  if (contiguous_positions(fused)) l.slice = l.phases[2] > 1 ? 8 * l.phases[2] : 16;
   l.stages = kMostRowStages, l.patches = l.patched() ? kMostRowPatches : 0;
   // Weights that stay in shared memory need no further stages.
   if (l.patched() && l.kept > 0) l.stages = kFewestRowStages;
   while (l.shared() > kMostRowShared && l.stages > kFewestRowStages + 1) --l.stages;
   if (l.patched() && l.shared() > kMostRowShared) l.patches = 2;
-  if (l.slice > 8 && l.shared() > kMostRowShared) l.slice = 8;
+  if (l.slice > 8 && l.phases[2] == 1 && l.shared() > kMostRowShared) l.slice = 8;
   while (l.shared() > kMostRowShared && l.stages > kFewestRowStages) --l.stages;
   return l;
 }

@@ -2,9 +2,7 @@
 // RowsLayout: the tiles and the shared memory of a convolution that is a product of positions and
 // filters, in the types that cutegen/conv_rows.cuh and cutegen/conv_patches.cuh use.
 //
-// Contract: rows_window() returns the convolution that the kernel computes. A transposed
-// convolution of stride 1 is an ordinary convolution with reversed filters, so its window has other
-// padding. rows_layout() reads the parameters rows_n, rows_keep, rows_patch and rows_across. `wide`
+// Contract: rows_layout() reads the parameters rows_n, rows_keep, rows_patch and rows_across. `wide`
 // is the layout for 32-bit operands. If `across` is not 0, the kernel loads the input of each tile
 // (the tile's patch) once for all filter taps. fits() returns whether the layout fits in shared
 // memory and within TMA's limits.
@@ -14,6 +12,7 @@
 
 #include "recipes/text/parameter.h"
 #include "recipes/text/program_part.h"
+#include "recipes/windows/rows_phases.h"
 
 namespace cutegen::recipes {
 
@@ -22,13 +21,16 @@ constexpr int64_t kRowsDepth = 64, kWideRowsDepth = 32;
 
 struct RowsLayout {
   int64_t rank = 2;
-  int64_t tile_m = 128, tile_n = 128;  // positions and output channels of a tile
+  Phases phases = {1, 1, 1};
+  int64_t channels() const { return tile_n / phases[2]; }  // output channels of a tile
+  int64_t tile_m = 128, tile_n = 128;  // positions and columns of a tile
   int64_t across = 0;                  // positions of a block along the last axis; 0: no patches
   // Distance from the first filter tap to the last, on the last two axes.
   int64_t reach[2] = {0, 0};
   int64_t kept = 0;                 // steps whose weights stay in shared memory
   int64_t stages = 0, patches = 0;  // buffers for steps and for patches
   int64_t values = 0;               // floats for each channel
+  int64_t rows = 0;                 // reductions over the channels
   int64_t slice = 0;                // channels whose results are in shared memory at a time
 
   bool patched() const { return across > 0; }
@@ -38,15 +40,15 @@ struct RowsLayout {
   int64_t columns() const { return width() + reach[1]; }
   int64_t shared() const;  // bytes
   bool fits() const;
-  // Returns the number of tiles of positions as an expression of the launch plan. `out` has the
-  // sizes of the result's three axes, and `rows` is the number of positions.
+  // Returns the number of tiles of positions of a phase, as an expression of the launch plan. `out`
+  // has the sizes of the phase's three axes, and `rows` is the number of positions.
   std::string tiles(const std::string& images, const std::vector<std::string>& out,
                     const std::string& rows) const;
-  // Returns the number of tiles of positions at the shape in the task file.
+  // Returns the number of tiles of positions, for the phases of all axes but the last, at the shape
+  // in the task file.
   int64_t tiles(const Fused& fused) const;
 };
 
-Window rows_window(const Fused& fused);
 int64_t rows_steps(const Fused& fused);
 RowsLayout rows_layout(const Fused& fused, const Json& params, bool wide);
 

@@ -483,6 +483,13 @@ Json direct_safe(const Fused& fused) {
   return {{"channels", channels}, {"pixels", 2}, {"threads", 128}};
 }
 
+// Adds the choice of the kernel by rows.
+void put_rows(const Fused& fused, Json& params) {
+  if (!rows_apply(fused)) return;
+  params.update(rows_safe(fused));
+  params["by_rows"] = rows_legal(fused, params) && rows_faster(fused) ? 1 : 0;
+}
+
 std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
   const Json safe = tile_safe(fused);
   const auto best = safe.at("columns").get<int64_t>();
@@ -530,8 +537,13 @@ bool window_legal(const Fused& fused, const Json& params) {
 
 std::vector<RecipeParameter> window_parameters(const Fused& fused) {
   if (resamples(fused)) return resample_parameters(fused);
-  if (fused.reduces()) return implicit_parameters(fused);
   std::vector<RecipeParameter> all;
+  if (fused.reduces()) {
+    if (rows_apply(fused)) all = rows_parameters(fused);
+    const std::vector<RecipeParameter> implicit = implicit_parameters(fused);
+    all.insert(all.end(), implicit.begin(), implicit.end());
+    return all;
+  }
   if (grouped_apply(fused))
     all.push_back({.name = "by_groups",
                    .meaning = "1: multiply groups of few channels on the tensor cores",
@@ -574,6 +586,7 @@ Json window_safe(const Fused& fused) {
   if (fused.reduces()) {
     Json params = implicit_safe(fused);
     params["wgmma"] = 1;
+    put_rows(fused, params);
     return params;
   }
   Json params = may_tile(fused) ? tile_safe(fused) : direct_safe(fused);
@@ -583,10 +596,7 @@ Json window_safe(const Fused& fused) {
   if (fused.window->wgmma > 0) {
     params.update(implicit_safe(fused));
     params["wgmma"] = implicit_legal(fused, params) ? 1 : 0;
-    if (rows_apply(fused)) {
-      params.update(rows_safe(fused));
-      params["by_rows"] = rows_legal(fused, params) && rows_faster(fused) ? 1 : 0;
-    }
+    put_rows(fused, params);
   }
   return params;
 }

@@ -271,23 +271,6 @@ void shape_tile(const Fused& fused, int64_t blocks, bool wide, Json& params) {
   }
 }
 
-// 0 if pairs of neighbours are aligned in the outputs, as a plan expression.
-std::string misaligned_pairs(const Fused& fused) {
-  std::string sum = fmt::format("({})%2", fused.axes.back().extent);
-  for (const FusedOutput& output : fused.outputs) {
-    const Operand& o = output.operand;
-    for (size_t i = 0; i < o.axes.size(); ++i) {
-      const std::string stride = stride_text(fused, o, i);
-      if (o.axes[i] + 1 < int(fused.axes.size()))
-        sum += fmt::format("+({})%2", stride);
-      else
-        sum += fmt::format("+max({0},1)-min({0},1)", stride);
-    }
-    sum += fmt::format("+({})%2", start_text(fused, o));
-  }
-  return sum;
-}
-
 class ImplicitWriter {
  public:
   ImplicitWriter(const Task& task, const Fused& fused, const Json& params, const Label& label)
@@ -306,7 +289,7 @@ class ImplicitWriter {
     auto t = names();
     t["compute"] = tail.compute();
     t["channels"] = indent(tail.channels("int(group * tiles_n) + tile.channels"), 4);
-    t["passes"] = indent(tail.passes(), 4);
+    t["passes"] = indent(tail.passes("storage"), 4);
     t["write"] = indent(write_text(tail, "storage", may_pair()), 4);
     t["together"] = std::to_string(tail.together());
     for (const auto& [word, value] : tail.offsets()) {
@@ -403,10 +386,7 @@ class ImplicitWriter {
   // Whether threads hold pairs of neighbouring results and may store them at once.
   bool may_pair() const {
     return int_param(params_, "slice") == 0 && layout_.phases(2) % 2 == 0 &&
-           std::all_of(fused_.outputs.begin(), fused_.outputs.end(),
-                       [&](const FusedOutput& output) {
-                         return output.operand.axes.back() + 1 == int(fused_.axes.size());
-                       });
+           along_last(fused_);
   }
 
   void plan(ProgramPart& part, const Json& args) const {

@@ -176,8 +176,8 @@ TEST(Implicit, AReductionOverTheChannelsIsPartOfTheConvolution) {
   ASSERT_TRUE(program) << program.error().text();
   const std::string& source = program->sources.begin()->second;
   EXPECT_THAT(source, HasSubstr("kRowValues = 1;"));
-  EXPECT_THAT(source, HasSubstr("conv.reduce<cutegen::Min, true>"));
-  EXPECT_THAT(source, HasSubstr("conv.each_place(place"));
+  EXPECT_THAT(source, HasSubstr("conv.template reduce<cutegen::Min, true>"));
+  EXPECT_THAT(source, HasSubstr("conv.each_place(storage, place"));
   EXPECT_THAT(source, Not(HasSubstr("conv.write(")));
   const Json plan = to_json(program->plan);
   EXPECT_EQ(plan.at("steps").size(), 2u);
@@ -189,8 +189,8 @@ TEST(Implicit, ASoftmaxReducesTwiceAndWritesAllChannels) {
   auto program = c.program();
   ASSERT_TRUE(program) << program.error().text();
   const std::string& source = program->sources.begin()->second;
-  const size_t max = source.find("conv.reduce<cutegen::Max, false>"),
-               sum = source.find("conv.reduce<cutegen::PlainSum, true>"),
+  const size_t max = source.find("conv.template reduce<cutegen::Max, false>"),
+               sum = source.find("conv.template reduce<cutegen::PlainSum, true>"),
                write = source.find("conv.write(");
   EXPECT_LT(max, sum);
   EXPECT_LT(sum, write);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "base/text.h"
@@ -12,6 +13,7 @@
 #include "recipes/nest/channel_values.h"
 #include "recipes/nest/windowed.h"
 #include "recipes/windows/rows_layout.h"
+#include "recipes/windows/rows_phases.h"
 #include "recipes/windows/window_text.h"
 
 namespace cutegen::recipes {
@@ -19,6 +21,7 @@ namespace {
 
 constexpr int64_t kThreadsOfRows = 384;
 constexpr int64_t kMostTaps = 9;         // of a patch; the kernel unrolls them
+constexpr int64_t kMostPhaseTaps = 32;   // of all patches; phases have a bit for each
 constexpr int64_t kCopiers = 16;         // CTAs per SM that copy the input
 constexpr int64_t kMostStride = 8;       // the driver's limit for steps between pixels
 constexpr int64_t kFewestChannels = 24;  // fewer input channels would leave most of a step empty
@@ -59,7 +62,7 @@ bool fits_map(const Window& window) {
 
 // The number of filter taps along the first of three axes. Each of these taps has its own patch.
 int64_t window_depth(const Fused& fused) {
-  const Window& w = fused.window->window;
+  const Window w = rows_window(fused);
   return w.rank() == 3 ? w.kernel[0] : 1;
 }
 
@@ -68,6 +71,10 @@ bool params_legal(const Fused& fused, const Json& params) {
   const Window w = rows_window(fused);
   const bool unit = std::all_of(w.stride.begin(), w.stride.end(), [](int64_t s) { return s == 1; });
   const int64_t taps = product(w.kernel) / window_depth(fused);
+  const bool phased = count_of(l.phases) > 1;
+  if (phased && (!l.patched() || l.kept > 0 || product(w.kernel) > kMostPhaseTaps)) return false;
+  if (l.phases[2] > 1 && (l.tile_n % l.phases[2] != 0 || l.channels() % 32 != 0)) return false;
+  if (fused.reduces() && l.channels() < fused.axes[1].size) return false;
   return l.fits() && (!l.patched() || (unit && taps <= kMostTaps)) &&
          (l.kept == 0 || fused.axes[1].size <= l.tile_n) &&
          (!watched(fused) || rows_layout(fused, params, true).fits());
@@ -113,22 +120,37 @@ constexpr double kTileCycles = 3000;             // of a tile, besides its eleme
 // positions. If these are not whole sectors of 32 bytes, the kernel is slower: 2.4 times on an
 // H200, for task 4 of KernelBench's level 2.
 double store_factor(const Fused& fused, const RowsLayout& l) {
-  if (!l.patched() || l.across != 8) return 1;
+  if (!l.patched() || l.across != 8 || l.phases[2] > 1) return 1;
   return fused.axes.back().size % 8 != 0 ? 2.5 : halves(fused) ? 1.1 : 1;
+}
+
+// The share of the window's filter taps that a tile has. In a transposed convolution, this is the
+// average over the phases of all axes but the last.
+double share_of_taps(const Fused& fused) {
+  const Phases phases = rows_phases(fused);
+  int64_t taps = 0;
+  for (int64_t f = 0; f < phases[0] * phases[1]; ++f)
+    taps += std::popcount(phase_taps(fused, f));
+  return count_of(phases) == 1
+             ? 1
+             : double(taps) / double(phases[0] * phases[1] * product(rows_window(fused).kernel));
 }
 
 // Rough estimates in seconds, fitted to times of sixteen convolutions on an H200.
 double rows_seconds(const Fused& fused, const Json& params) {
   const WindowLeaf& leaf = *fused.window;
   const RowsLayout l = rows_layout(fused, params, false);
-  const int64_t tiles = l.tiles(fused) * ceil_div(fused.axes[1].size, l.tile_n),
-                rounds = ceil_div(tiles, kSms), steps = rows_steps(fused);
-  const auto taps = double(l.patched() ? product(leaf.window.kernel) / window_depth(fused) : 1);
+  const int64_t tiles = l.tiles(fused) * ceil_div(fused.axes[1].size, l.channels()),
+                rounds = ceil_div(tiles, kSms);
+  // A tile has the filter taps of its phase, on average.
+  const double share = share_of_taps(fused), steps = double(rows_steps(fused)) * share;
+  const auto taps =
+      l.patched() ? double(product(rows_window(fused).kernel) / window_depth(fused)) * share : 1.0;
   const double lines = l.patched() ? double(l.lines() * l.columns()) : double(l.tile_m);
-  const double loaded = 128 * double(steps) * (lines / taps + double(l.kept > 0 ? 0 : l.tile_n));
+  const double loaded = 128 * steps * (lines / taps + double(l.kept > 0 ? 0 : l.tile_n));
   // Narrow tiles are bound by reads of shared memory.
   const double rate = 2048 * (l.tile_n >= 96 ? 0.8 : l.tile_n >= 64 ? 0.7 : 0.45);
-  const double multiplied = double(l.tile_m * l.tile_n * kRowsDepth * steps) / rate;
+  const double multiplied = double(l.tile_m * l.tile_n * kRowsDepth) * steps / rate;
   const double finished = kTileCycles + finish_cycles(fused, halves(fused) ? 60 : 100, 80) *
                                             double(l.tile_n) * store_factor(fused, l);
   // Consumers that take turns overlap the work after the convolution with multiplications.
@@ -151,9 +173,12 @@ double implicit_seconds(const Fused& fused) {
   const int64_t out = fused.axes[1].size, tile_n = std::min<int64_t>(128, out),
                 channels = input_channels(fused),
                 rounds = ceil_div(ceil_div(rows_of(fused), 256) * ceil_div(out, tile_n), kSms);
-  const double multiplied = double(256 * tile_n * channels * product(fused.window->window.kernel)) /
-                            (halves(fused) ? 2048 : 1024) / 0.75;
-  const double copied = double(ceil_div(channels, 64)) * (halves(fused) ? 15e3 : 30e3);
+  const int64_t phases = count_of(rows_phases(fused));
+  const double multiplied =
+      double(256 * tile_n * channels * product(fused.window->window.kernel) / phases) /
+      (halves(fused) ? 2048 : 1024) / 0.75;
+  const double copied =
+      double(ceil_div(channels, 64)) * (halves(fused) ? 15e3 : 30e3) / double(phases);
   const double finished = finish_cycles(fused, halves(fused) ? 130 : 100, 230) * double(tile_n);
   const double cycles = std::max(copied, multiplied + finished);
   return 2 * kFixed + double(rounds) * cycles * 1.1 / kClock;
@@ -240,15 +265,20 @@ class RowsPlan {
 
   void symbols(ProgramPart& part) const {
     std::string rows = size(0);
-    for (size_t i = 2; i < fused_.axes.size(); ++i) rows += "*(" + fused_.axes[i].extent + ")";
+    std::vector<std::string> sizes(3, "1");
+    for (size_t i = 2; i < fused_.axes.size(); ++i) {
+      const size_t axis = 3 - fused_.axes.size() + i;
+      const int64_t phases = layout_.phases[axis];
+      sizes[axis] = phases == 1 ? fused_.axes[i].extent
+                                : fmt::format("ceil_div({},{})", fused_.axes[i].extent, phases);
+      rows += "*(" + sizes[axis] + ")";
+    }
     const std::string out = out_of_group_text(fused_), in = in_of_group_text(fused_);
     part.symbols[label_("rows")] = rows;
-    part.symbols[label_("elements")] = fmt::format("{}*({})", label_("rows"), out);
-    std::vector<std::string> sizes(3, "1");
-    for (size_t i = 2; i < fused_.axes.size(); ++i)
-      sizes[3 - fused_.axes.size() + i] = fused_.axes[i].extent;
+    part.symbols[label_("elements")] = fmt::format("{}*{}", label_("rows"), filters());
     part.symbols[label_("tiles")] = fmt::format(
-        "{}*ceil_div({},{})", layout_.tiles(size(0), sizes, label_("rows")), out, layout_.tile_n);
+        "{}*ceil_div({},{}){}", layout_.tiles(size(0), sizes, label_("rows")), out,
+        layout_.channels(), phases() == 1 ? "" : fmt::format("*{}", phases()));
     part.symbols[label_("pitch")] = fmt::format("ceil_div({},8)*8", in);
     operands(part, "", kRowsDepth, leaf_.input.dtype == DType::bf16 ? "bf16" : "f16");
     if (watched(fused_)) {
@@ -266,7 +296,8 @@ class RowsPlan {
       part.requirements.push_back(bound + " <= 2000000000");
     for (size_t i = 0; i < window_.rank(); ++i)
       part.requirements.push_back(
-          fmt::format("{} {} {}", kernel(i), layout_.patched() ? "==" : "<=", window_.kernel[i]));
+          fmt::format("{} {} {}", kernel(i), layout_.patched() ? "==" : "<=", leaf_.window.kernel[i]));
+    if (may_pair()) part.defines[label_("PAIRS")] = misaligned_pairs(fused_);
     part.symbols[label_("vector")] = vector_rule();
     part.defines[label_("VECTOR")] = label_("vector");
     if (layout_.kept > 0) {
@@ -280,13 +311,14 @@ class RowsPlan {
   // Adds the scratch memory for operands of a type. The words begin with `prefix`.
   void operands(ProgramPart& part, const std::string& prefix, int64_t depth,
                 const std::string& dtype) const {
-    const std::string out = out_of_group_text(fused_), in = in_of_group_text(fused_);
-    std::string all = fmt::format("ceil_div({},{})*{}", in, depth, depth);
-    for (size_t i = 0; i < window_.rank(); ++i) all += "*(" + kernel(i) + ")";
+    std::string all = fmt::format("ceil_div({},{})*{}", in_of_group_text(fused_), depth, depth);
+    for (size_t i = 0; i < window_.rank(); ++i)
+      all += phased() ? fmt::format("*{}", window_.kernel[i]) : "*(" + kernel(i) + ")";
     part.symbols[label_(prefix + "depth")] = all;
-    part.scratch.push_back({{"name", label_(prefix + "packed")},
-                            {"dtype", dtype},
-                            {"shape", {fmt::format("max({},1)", out), label_(prefix + "depth")}}});
+    part.scratch.push_back(
+        {{"name", label_(prefix + "packed")},
+         {"dtype", dtype},
+         {"shape", {fmt::format("max({},1)", filters()), label_(prefix + "depth")}}});
     part.scratch.push_back({{"name", label_(prefix + "turned")},
                             {"dtype", dtype},
                             {"shape",
@@ -299,9 +331,22 @@ class RowsPlan {
 
   // CTAs of the kernel that packs the weights.
   std::string packs() const {
-    return fmt::format("min(ceil_div(({})*{},1024),{})", out_of_group_text(fused_), label_("depth"),
-                       4 * kSms);
+    return fmt::format("min(ceil_div({}*{},1024),{})", filters(), label_("depth"), 4 * kSms);
   }
+
+  bool phased() const { return count_of(layout_.phases) > 1; }
+  int64_t phases() const { return layout_.phases[0] * layout_.phases[1]; }
+
+  // The rows of the packed weights, as a plan expression.
+  std::string filters() const {
+    const std::string out = out_of_group_text(fused_);
+    return phased() ? fmt::format("{}*ceil_div({},{})", phases() * layout_.tile_n, out,
+                                  layout_.channels())
+                    : "(" + out + ")";
+  }
+
+  // Whether threads hold pairs of neighbouring results and may store them at once.
+  bool may_pair() const { return layout_.phases[2] == 2 && layout_.slice > 0 && along_last(fused_); }
 
   // The size of an axis of the kernel, as a plan expression.
   std::string kernel(size_t axis) const { return size_text(fused_, leaf_.weight, axis + 2); }
@@ -336,7 +381,7 @@ class RowsPlan {
       part.tensor_maps[label_("map_" + prefix + "weights")] = {
           {"tensor", label_(prefix + "packed")},
           {"spec", spec("weights")},
-          {"dims", {label_(prefix + "depth"), some(out_of_group_text(fused_))}},
+          {"dims", {label_(prefix + "depth"), some(filters())}},
           {"strides", {"1", label_(prefix + "depth")}}};
     }
   }
@@ -412,7 +457,9 @@ class RowsWriter : RowsPlan {
     wait(t);
     t["compute"] = tail.compute();
     t["channels"] = indent(tail.channels("tile.n"), 6);
-    t["write"] = indent(write_text(tail, "storage, window, batches, tile", false), 6);
+    const std::string of = "storage, window, batches, tile";
+    t["passes"] = indent(tail.passes(of), 6);
+    t["write"] = indent(write_text(tail, of, may_pair()), 6);
     for (const auto& [word, value] : tail.offsets()) {
       t["offsets"] += ", " + word;
       t["places"] += ",\n                     " + value;
@@ -461,6 +508,7 @@ class RowsWriter : RowsPlan {
     t["loads"] = layout_.patched() ? "the input of each tile" : "the input of each filter tap";
     t["rank"] = std::to_string(window_.rank());
     t["channel_values"] = std::to_string(channel_values(fused_).size());
+    t["row_values"] = std::to_string(row_reductions(fused_).size());
     t["shared"] = std::to_string(shared());
     t["vector"] = label_("VECTOR");
     t["turn"] = halves(fused_) ? fmt::format("cutegen::TurnedHalves<Element, kVector>")
@@ -473,6 +521,7 @@ class RowsWriter : RowsPlan {
       t["padding" + axis] = std::to_string(padded(window_.padding, i, 0));
       t["dilation" + axis] = std::to_string(padded(window_.dilation, i, 1));
     }
+    put_phase_texts(t, fused_, layout_.tile_n, may_pair() ? label_("PAIRS") + " == 0" : "false");
     t["geometries"] = geometry_text(t, layout_);
     t["maps"] = map_constants("", kRowsDepth, 16);
     t["watched"] = watched(fused_) ? "true" : "false";
@@ -481,11 +530,6 @@ class RowsWriter : RowsPlan {
     t["input_list"] = join(kInputSizes, ", ") + ", in_of_group, pitch";
     t["arrange_sizes"] = "int64_t " + join(kWeightSizes, ", int64_t ") + ",\n       int64_t " +
                          join(kInputSizes, ", int64_t ") + ", int64_t pitch";
-    t["read_weight"] =
-        leaf_.window.kind == WindowKind::transposed
-            ? "in * weight_o + out * weight_i + (kernel0 - 1 - k0) * weight0 +\n"
-              "                      (kernel1 - 1 - k1) * weight1 + (kernel2 - 1 - k2) * weight2"
-            : "out * weight_o + in * weight_i + k0 * weight0 + k1 * weight1 + k2 * weight2";
     t["run"] = run_call(t, "", 2);
     if (watched(fused_)) watch(t);
     return t;
@@ -567,7 +611,7 @@ class RowsWriter : RowsPlan {
 bool rows_apply(const Fused& fused) {
   const Window w = rows_window(fused);
   return fused.window->wgmma == 1 && w.kind == WindowKind::convolution && w.groups == 1 &&
-         !fused.reduces() && input_channels(fused) >= kFewestChannels && fits_map(w);
+         input_channels(fused) >= kFewestChannels && fits_map(w) && !layouts(fused).empty();
 }
 
 bool rows_faster(const Fused& fused) {

@@ -128,6 +128,28 @@ TEST(WindowRows, IsChosenForConvolutionsWithAResidual) {
     EXPECT_EQ(RowsCase(name).match.safe.at("by_rows"), 1) << name;
 }
 
+TEST(WindowRows, DividesStridedTransposedConvolutionsIntoPhases) {
+  const RowsCase c("conv_transposed_bf16");
+  const std::string source = c.program({{"by_rows", 1}}).sources.begin()->second;
+  EXPECT_THAT(source, HasSubstr("kPhases = 2, kSpread = 2;"));
+  // Phase 0 of the lines has the taps of one line of the window, phase 1 those of both lines.
+  EXPECT_THAT(source, HasSubstr("return phase == 0 ? 0x3u : 0xfu;"));
+  EXPECT_THAT(source, HasSubstr("rest % window.out[2] * 2 + own / 128;"));
+  Json params = c.match.safe;
+  params.update({{"by_rows", 1}, {"rows_patch", 0}});  // phases need patches
+  EXPECT_FALSE(instantiate(c.task, c.match, params));
+}
+
+TEST(WindowRows, ReducesOverTheChannelsOfATile) {
+  const RowsCase c("conv_min_bf16");
+  const std::string source = c.program({{"by_rows", 1}}).sources.begin()->second;
+  EXPECT_THAT(source, HasSubstr("kRowValues = 1;"));
+  EXPECT_THAT(source, HasSubstr("conv.template reduce<cutegen::Min, true>("));
+  Json params = c.match.safe;
+  params.update({{"by_rows", 1}, {"rows_n", 32}});  // the tile must have all 64 channels
+  EXPECT_FALSE(instantiate(c.task, c.match, params));
+}
+
 TEST(WindowRows, ATileMustBeAWidthThatTheEngineHas) {
   const RowsCase c("conv_rows_bf16");
   Json params = c.match.safe;

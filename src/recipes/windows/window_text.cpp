@@ -64,8 +64,8 @@ class Geometry {
 // A Place with the values of its row.
 constexpr const char* kPlaced =
     "struct Placed : Place {\n  Rows rows;\n};\n"
-    "auto placed = [&](int x0, int x1, int x2, int row, int lane = 0) {\n"
-    "  const Place at = place(x0, x1, x2, row, lane);\n"
+    "auto placed = [&](auto... where) {\n"
+    "  const Place at = place(where...);\n"
     "  return Placed{at, rows_at(at)};\n};\n";
 
 // Plain sums: a place has few channels, so errors hardly add up.
@@ -109,6 +109,28 @@ std::string groups_text(const Fused& fused) {
     return std::to_string(leaf.window.groups);
   return fmt::format("({})/({})", size_text(fused, leaf.input, 1),
                      size_text(fused, leaf.weight, 1));
+}
+
+std::string misaligned_pairs(const Fused& fused) {
+  std::string sum = fmt::format("({})%2", fused.axes.back().extent);
+  for (const FusedOutput& output : fused.outputs) {
+    const Operand& o = output.operand;
+    for (size_t i = 0; i < o.axes.size(); ++i) {
+      const std::string stride = stride_text(fused, o, i);
+      if (o.axes[i] + 1 < int(fused.axes.size()))
+        sum += fmt::format("+({})%2", stride);
+      else
+        sum += fmt::format("+max({0},1)-min({0},1)", stride);
+    }
+    sum += fmt::format("+({})%2", start_text(fused, o));
+  }
+  return sum;
+}
+
+bool along_last(const Fused& fused) {
+  return std::all_of(fused.outputs.begin(), fused.outputs.end(), [&](const FusedOutput& output) {
+    return output.operand.axes.back() + 1 == int(fused.axes.size());
+  });
 }
 
 // The largest offset of an element inside an image.
@@ -537,13 +559,13 @@ std::string Tail::placed() {
   return rows_text(pieces_.reductions().size(), "Rows", "rows_at") + kPlaced;
 }
 
-std::string Tail::passes() {
+std::string Tail::passes(const std::string& of) {
   std::string text;
-  for (size_t i = 0; i < pieces_.reductions().size(); ++i) text += pass(i);
+  for (size_t i = 0; i < pieces_.reductions().size(); ++i) text += pass(i, of);
   return text;
 }
 
-std::string Tail::pass(size_t index) {
+std::string Tail::pass(size_t index, const std::string& of) {
   const int reduction = pieces_.reductions()[index];
   const Piece& piece = pieces_.piece(index);
   std::string loads;
@@ -560,7 +582,7 @@ std::string Tail::pass(size_t index) {
   t["rows"] = rows_text(index, t["type"], t["rows_at"]);
   t["accumulator"] = accumulator_of(at(reduction).reduce);
   t["replaces"] = piece.replaces ? "true" : "false";
-  t["index"] = std::to_string(index);
+  t["of"] = of, t["index"] = std::to_string(index);
   t["finish"] = indent(
       kept(piece) + loads + fmt::format("{} {};\n", value_type(at(piece.targets[0])), result) +
           pieces_.call(piece, leaves, "rows.", {result}) + fmt::format("return {};\n", result),
@@ -652,12 +674,12 @@ std::string Tail::finish_row() {
 std::string write_text(Tail& tail, const std::string& of, bool pairs) {
   std::map<std::string, std::string> t;
   t["finish"] = indent(tail.finish(), 2), t["stores"] = indent(tail.stores(), 2);
+  t["of"] = of;
   if (tail.by_row()) return fragment("kernels/windows/implicit_rows.cu", t);
   if (t["nearest"] = ""; t["finish"].find("nearest") != std::string::npos)
     t["nearest"] =
         "  const auto nearest = cutegen::conv_nearest(c, left);  // without a branch: several "
         "overlap";
-  t["of"] = of;
   t["members"] = indent(tail.members(), 2), t["reads"] = indent(tail.reads(), 2);
   t["results"] = indent(tail.results(), 2);
   t["rows"] = tail.placed();

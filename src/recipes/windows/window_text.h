@@ -62,6 +62,10 @@ std::string in_of_group_text(const Fused& fused);
 std::string out_of_group_text(const Fused& fused);
 // Returns the largest offset of an element within one image, as a plan expression.
 std::string last_of_image(const Fused& fused);
+// Returns a plan expression that is 0 if pairs of neighbours along the last axis are aligned in the
+// outputs. along_last() returns whether the last axis of each output is the stage's last axis.
+std::string misaligned_pairs(const Fused& fused);
+bool along_last(const Fused& fused);
 // Extends `list` to three axes by inserting `missing` at the front, and returns element `axis`.
 int64_t padded(const Shape& list, size_t axis, int64_t missing);
 // Declares the constants kStride0, kPadding0, kDilation0, ... and, if `kernel` is true, the
@@ -202,8 +206,8 @@ class Tail : public TailOperands {
   // Writes the device functions for one element. These functions compute the operands of the
   // reductions, and the outputs, from the window's result.
   std::string compute() { return pieces_.functions(); }
-  // Writes the statements that reduce over the channels.
-  std::string passes();
+  // Writes the statements that reduce over the channels. `of` is as in write_text().
+  std::string passes(const std::string& of);
   // Writes the struct `Placed`, a Place with the values of its row, which the statements of
   // finish() read. Returns "" if the stage does not reduce over the channels.
   std::string placed();
@@ -232,7 +236,7 @@ class Tail : public TailOperands {
   const std::vector<std::string>& requirements() const { return addresses_.requirements(); }
 
  private:
-  std::string pass(size_t index);
+  std::string pass(size_t index, const std::string& of);
   std::string rows_text(size_t index, const std::string& type, const std::string& rows_at);
   std::string kept(const Piece& piece) const;
   std::string finish_row();
@@ -244,7 +248,7 @@ class Tail : public TailOperands {
 };
 
 // Writes the epilogue of a kernel with Tail::By::place: for each element or, after reductions over
-// the channels, for each position. `of` is the first argument of the engine's write(). If `pairs`
+// the channels, for each position. `of` has the first arguments of the engine's write(). If `pairs`
 // is true, the text can also store two neighbouring results at once.
 std::string write_text(Tail& tail, const std::string& of, bool pairs);
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ordinary convolutions into which a convolution by rows (window_rows.h) divides a transposed
+// convolution.
+//
+// Contract: rows_window() returns the convolution that the kernel computes. A transposed
+// convolution of stride 1 is an ordinary convolution with reversed filters, so its window has other
+// padding. A transposed convolution with stride s on an axis is s ordinary convolutions, its phases
+// (cutegen/conv_patches.cuh): the window has stride 1 and the union of the filter taps of all
+// phases. If the kernel does not support a transposed convolution, rows_window() returns its window
+// unchanged. rows_phases() returns the number of phases on each of three axes. A tile has all phases
+// of the last axis. phase_taps() returns the filter taps of the window that a phase of the other axes
+// has (tap i is bit i). put_phase_texts() writes those texts of the kernel that depend on the phases;
+// `t` already has the words `weight` and `weight_type`, and `pairs` is the value of kPairs.
+//
+// Example: if (count_of(rows_phases(fused)) > 1) ...
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+
+#include "recipes/nest/nest.h"
+
+namespace cutegen::recipes {
+
+using Phases = std::array<int64_t, 3>;
+
+Window rows_window(const Fused& fused);
+Phases rows_phases(const Fused& fused);
+int64_t count_of(const Phases& phases);
+uint32_t phase_taps(const Fused& fused, int64_t phase);
+void put_phase_texts(std::map<std::string, std::string>& t, const Fused& fused, int64_t tile_n,
+                     const std::string& pairs);
+
+}  // namespace cutegen::recipes
