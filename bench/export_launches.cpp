@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a kernel program as bare launches of one shape: NAME.json (buffers, launches) and
-// NAME.I.ptx. bench/measure_launches.py runs them on a GPU with only the driver.
+// NAME.I.ptx. bench/measure_launches.py runs them on a GPU with only the driver. The folder NAME
+// gets the program itself, which `cutegen eval` can judge.
 //
 // Usage: export_launches_bench DESCRIBE.json (TASK PROGRAM OUT_DIR)...
 //   DESCRIBE.json: the output of `cutegen describe --json`; TASK: the name of a task in it.
@@ -119,6 +120,7 @@ Result<void> export_launches(const fs::path& described, char** argv,
     }
   Json buffers = buffers_json(task, plan);
   fs::path dir = argv[2];
+  CG_CHECK(save_program(program, dir / task.name));
   Json names = Json::array();
   for (size_t i = 0; i < modules.size(); ++i) {
     names.push_back(fmt::format("{}.{}.ptx", task.name, i));

@@ -23,7 +23,7 @@ import statistics
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -77,8 +77,9 @@ class Program:
             check(cuda.cuFuncSetAttribute(function, ANY_CLUSTER, 1), "a large cluster")
         return function
 
-    def run(self, tensors: dict[str, Tensor], stream: int, after: Callable[[], None] = lambda: None) -> None:
-        """Launches all steps, and calls `after` after each step."""
+    def launches(self, tensors: dict[str, Tensor], stream: int) -> Launches:
+        """Prepares the arguments of all launches, so that run() takes little time on the host."""
+        launches = []
         for number, (step, function) in enumerate(zip(self.spec["steps"], self.functions)):
             kept, places = [], []  # memory, and the place of the values in it
             for a in step["args"]:
@@ -95,7 +96,25 @@ class Program:
             attributes, count = attributes_of(step, number == 0)
             launch = Launch((ctypes.c_uint32 * 3)(*step["grid"]), (ctypes.c_uint32 * 3)(*step["block"]),
                             step["shared_bytes"], stream, ctypes.addressof(attributes), count)
-            check(cuda.cuLaunchKernelEx(ctypes.byref(launch), function, pointers, None), step["kernel"])
+            launches.append(OneLaunch(step["kernel"], function, launch, pointers, [attributes, kept]))
+        return Launches(launches)
+
+
+class OneLaunch(NamedTuple):
+    kernel: str
+    function: ctypes.c_void_p
+    launch: Launch
+    pointers: ctypes.Array[ctypes.c_void_p]
+    kept: list[Any]  # memory that the launch refers to
+
+
+class Launches(NamedTuple):
+    steps: list[OneLaunch]
+
+    def run(self, after: Callable[[], None] = lambda: None) -> None:
+        """Launches all steps, and calls `after` after each step."""
+        for one in self.steps:
+            check(cuda.cuLaunchKernelEx(ctypes.byref(one.launch), one.function, one.pointers, None), one.kernel)
             after()
 
 
@@ -180,7 +199,7 @@ def median_us(call: Callable[[], object]) -> float:
     for _ in range(CALLS + 3):
         flush.zero_()
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        torch.cuda._sleep(200_000)  # so that all launches are queued before the work begins
+        torch.cuda._sleep(600_000)  # so that all launches are queued before the work begins
         begin.record()
         call()
         end.record()
@@ -189,16 +208,16 @@ def median_us(call: Callable[[], object]) -> float:
     return statistics.median(times[3:])
 
 
-def steps_us(program: Program, tensors: dict[str, Tensor], stream: int) -> list[float]:
+def steps_us(launches: Launches) -> list[float]:
     flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
     rounds = []
     for _ in range(CALLS + 3):
         flush.zero_()
-        events = [torch.cuda.Event(enable_timing=True) for _ in range(len(program.functions) + 1)]
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(len(launches.steps) + 1)]
         ahead = iter(events)
-        torch.cuda._sleep(400_000)
+        torch.cuda._sleep(1_000_000)
         next(ahead).record()
-        program.run(tensors, stream, lambda: next(ahead).record())
+        launches.run(lambda: next(ahead).record())
         torch.cuda.synchronize()
         rounds.append([a.elapsed_time(b) * 1e3 for a, b in zip(events, events[1:])])
     return [round(statistics.median(step), 1) for step in zip(*rounds[3:])]
@@ -215,14 +234,14 @@ def share_wrong(got: Tensor, native: Tensor, truth: Tensor) -> float:
 def measure(folder: Path, task: Task, name: str) -> Json:
     program = Program(folder, name)
     tensors = task.tensors(program.spec["buffers"])
-    stream = torch.cuda.current_stream().cuda_stream
-    call = lambda: program.run(tensors, stream)
+    launches = program.launches(tensors, torch.cuda.current_stream().cuda_stream)
+    call = launches.run
     call()
     torch.cuda.synchronize()
     wrong = None if task.truth is None else share_wrong(tensors["out"], task.native, task.truth)
     line = {"task": name, "folder": folder.name, "wrong": wrong,
             "time_us": round(median_us(call), 2), "eager_us": task.eager_us}
-    return line | ({"steps_us": steps_us(program, tensors, stream)} if len(program.functions) > 1 else {})
+    return line | ({"steps_us": steps_us(launches)} if len(launches.steps) > 1 else {})
 
 
 def mode_of(folders: list[Path], name: str) -> str:

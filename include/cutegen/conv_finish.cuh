@@ -158,7 +158,9 @@ class ConvFinish {
   static CUTE_DEVICE int consumer() { return threadIdx.x / 128; }
 
  private:
-  // A thread stores the results of one position, kSlice / kSpread channels at a time.
+  // A thread stores the results of one position, kSlice / kSpread channels at a time. With phases, it
+  // stores all phases of a position if they are pairs, otherwise one phase of several positions, so
+  // that neighbouring threads store neighbouring results.
   template <class Storage, int Blocks, class O, class P, class R, class V, class F>
   static CUTE_DEVICE void finish_slices(Storage& storage, float const (&results)[Blocks][G::kTileN / 2],
                                         O&& row_of, P&& place, R&& read, V&& value, F&& store) {
@@ -169,10 +171,15 @@ class ConvFinish {
     const int thread = threadIdx.x % 128, line = thread / 32 * 16 + thread % 32 / 4,
               channel = thread % 4 * 2;
     if constexpr (G::kRowValues > 0) sync();  // `place` may read the results of reductions
+    constexpr bool kTakesPhase = !G::kPairs && kSpread > 1 && 128 % kSpread == 0;
+    auto const phase_of = [=](int i) { return kTakesPhase ? thread % kSpread : i; };
+    auto const position = [=](int i) {
+      return kTakesPhase ? i * (128 / kSpread) + thread / kSpread : thread;
+    };
     decltype(place(0, 0, 0)) at[kSpread];
     CUTE_UNROLL
-    for (int phase = 0; phase < kSpread; ++phase)
-      at[phase] = place(row_of(thread / 64, thread % 64), 0, phase * 128 + thread);
+    for (int i = 0; i < kSpread; ++i)
+      at[i] = place(row_of(position(i) / 64, position(i) % 64), 0, phase_of(i) * 128 + position(i));
     // The reads of a slice overlap with the work on the previous slice.
     decltype(read(0, at[0])) next[G::kSlice];
     CUTE_UNROLL
@@ -196,7 +203,8 @@ class ConvFinish {
       decltype(value(0.0f, more[0], 0, at[0])) finished[G::kSlice];
       CUTE_UNROLL
       for (int i = 0; i < G::kSlice; ++i)
-        finished[i] = value(staged[i][thread], more[i], slice + i % kDepth, at[i / kDepth]);
+        finished[i] = value(staged[phase_of(i / kDepth) * kDepth + i % kDepth][position(i / kDepth)],
+                            more[i], slice + i % kDepth, at[i / kDepth]);
       CUTE_UNROLL
       for (int i = 0; i < (G::kPairs ? kDepth : G::kSlice); ++i) {
         if constexpr (G::kPairs) store(finished[i], finished[kDepth + i], slice + i, at[0]);

@@ -12,7 +12,11 @@
 // docs/measurements/windows.md shows on an H200.
 //
 // A tile has kTileM positions. wgmma computes blocks of 64 positions: 8 lines of 8 positions (kAcross
-// 8), or 64 positions of a line (kAcross 64). The parts of a tile outside the image are wasted.
+// 8), or 64 positions of a line (kAcross 64). The parts of a tile outside the image are wasted. With
+// kAcross 1, a strip of an image has kStrip columns. A line of its patch has kColumns columns: the
+// columns of the strip, and those that filter taps add. A tile has kTileM of the strip's lines *
+// kColumns places, one line after the other, so that neighbouring threads store neighbouring
+// results even if a line is short. Places after a line's kStrip columns are wasted.
 //
 // - With kTileM 128, two consumer warpgroups take turns: while one multiplies a tile, the other
 //   runs the epilogue of another tile (the work after the convolution). With kTileM 256, both
@@ -74,34 +78,51 @@ template <class G>
 struct PatchTiles {
   using Element = typename G::Element;
   // A tile has kTall x kBeside blocks, one column of blocks after the other.
-  static constexpr int kDown = 64 / G::kAcross;
+  static constexpr bool kJoinsLines = G::kAcross == 1;
+  static constexpr int kDown = kJoinsLines ? 1 : 64 / G::kAcross;
   static constexpr int kBeside = G::kSpatial == 1 ? 2 : G::kTileM == 256 && G::kAcross == 8 ? 2 : 1;
   static constexpr int kTall = G::kTileM / 64 / kBeside;
-  static constexpr int kHeight = kTall * kDown, kWidth = kBeside * G::kAcross;  // positions
-  static constexpr int kLines = kHeight + (G::kKernel[0] - 1) * G::kDilation[0],
-                       kColumns = kWidth + (G::kKernel[1] - 1) * G::kDilation[1];
+  static constexpr int kHeight = kTall * kDown,
+                       kWidth = kJoinsLines ? G::kStrip : kBeside * G::kAcross;  // positions
+  static constexpr int kReach[2] = {(G::kKernel[0] - 1) * G::kDilation[0],
+                                    (G::kKernel[1] - 1) * G::kDilation[1]};
+  static constexpr int kColumns = kWidth + kReach[1];
+  // If a tile joins lines, its first place may be the last one of a line.
+  static constexpr int kLines =
+      kReach[0] +
+      (kJoinsLines ? 1 + (G::kTileM - 1 + kReach[1] + kColumns - 1) / kColumns : kHeight);
   static_assert(G::kTileM == 128 || G::kTileM == 256);
-  static_assert(G::kAcross == 64 || (G::kAcross == 8 && G::kSpatial > 1));
+  static_assert(G::kAcross == 64 || ((G::kAcross == 8 || kJoinsLines) && G::kSpatial > 1));
   static_assert(G::kSpatial > 1 || G::kTileM == 128);
   static_assert(kColumns <= 256 && kLines <= 256, "TMA's limit");
 
   // Returns the number of tiles of positions.
   static CUTE_DEVICE int tiles(ConvWindow const& window, int64_t images) {
-    return int(images) * window.out[0] * cute::ceil_div(window.out[1], kHeight) *
-           cute::ceil_div(window.out[2], kWidth);
+    const int down = kJoinsLines ? cute::ceil_div(window.out[1] * kColumns, G::kTileM)
+                                 : cute::ceil_div(window.out[1], kHeight);
+    return int(images) * window.out[0] * down * cute::ceil_div(window.out[2], kWidth);
   }
 
-  // A Corner is the position of a tile's first result.
+  // A Corner is the position of a tile's patch, without the offset of a filter tap. The tile's first
+  // result is the one number `skipped` of the patch.
   struct Corner {
-    int image, z, y, x;
+    int image, z, y, x, skipped;
   };
   static CUTE_DEVICE Corner corner_of(ConvWindow const& window, int tile) {
+    if constexpr (kJoinsLines) {
+      const int down = cute::ceil_div(window.out[1] * kColumns, G::kTileM),
+                across = cute::ceil_div(window.out[2], kWidth), first = tile % down * G::kTileM;
+      tile /= down;
+      const int x = tile % across * kWidth;
+      tile /= across;
+      return {tile / window.out[0], tile % window.out[0], first / kColumns, x, first % kColumns};
+    }
     const int across = cute::ceil_div(window.out[2], kWidth), down = cute::ceil_div(window.out[1], kHeight);
     const int x = tile % across * kWidth;
     tile /= across;
     const int y = tile % down * kHeight;
     tile /= down;
-    return {tile / window.out[0], tile % window.out[0], y, x};
+    return {tile / window.out[0], tile % window.out[0], y, x, 0};
   }
 
   // For a line of a tile's block, operator() returns the index of the position among the positions
@@ -116,6 +137,11 @@ struct PatchTiles {
       outside = int(images) * window.out[0] * lines * width;
     }
     CUTE_DEVICE int operator()(int block, int line) const {
+      if constexpr (kJoinsLines) {
+        const int place = corner.skipped + block * 64 + line, column = place % kColumns,
+                  y = corner.y + place / kColumns, x = corner.x + column;
+        return y < lines && column < kWidth && x < width ? (plane + y) * width + x : outside;
+      }
       const int y = corner.y + block % kTall * kDown + line / G::kAcross,
                 x = corner.x + block / kTall * G::kAcross + line % G::kAcross;
       return y < lines && x < width ? (plane + y) * width + x : outside;
@@ -154,12 +180,15 @@ struct PatchTiles {
   template <class Sums>
   static CUTE_DEVICE void multiply(uint32_t lines, uint32_t weights, int first_block, Sums& sums) {
     // Block b of a tile begins at this line of a patch.
-    auto line_of = [](int b) { return b % kTall * kDown * kColumns + b / kTall * G::kAcross; };
+    auto line_of = [](int b) {
+      return kJoinsLines ? b * 64 : b % kTall * kDown * kColumns + b / kTall * G::kAcross;
+    };
     const auto from_b = operand(weights, 1024);
     const auto from_a =
         operand(lines + line_of(first_block) * 128, G::kAcross == 8 ? kColumns * 128 : 1024);
     // A consumer's blocks lie below or beside one another.
-    constexpr int kBlock = (kTall > 1 ? kDown * kColumns : G::kAcross) * 128 / 16;
+    constexpr int kBlock =
+        (kJoinsLines ? 64 : kTall > 1 ? kDown * kColumns : G::kAcross) * 128 / 16;
     cute::MMA_Atom<Op> atom;
     atom.accumulate_ = cute::SM90::GMMA::ScaleOut::One;
     cute::warpgroup_fence_operand(sums);
@@ -288,7 +317,9 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
     if constexpr (kTurns) wait_for_turn(storage.order, turn_ - 1);
     if constexpr (G::kKept > 0) cute::wait_barrier(storage.weights_full[0], 0);
     uint32_t patch = 0, weights = 0;  // addresses of the barriers of stages that a wgmma still reads
-    const uint32_t first_patch = address_of(storage.patches), first_weights = address_of(storage.weights);
+    const uint32_t first_patch =
+        address_of(storage.patches) + Tiles::corner_of(window, tile.m).skipped * 128;
+    const uint32_t first_weights = address_of(storage.weights);
     for (int i = 0; i < window.kernel[0] * window.chunks; ++i) {
       const uint32_t taps = taps_of(tile, i / window.chunks);
       if (taps == 0) continue;

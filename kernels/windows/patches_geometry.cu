@@ -2,6 +2,7 @@
 struct {{geometry}} {
   using Element = {{element}};
   static constexpr int kTileM = {{tile_m}}, kTileN = {{tile_n}}, kAcross = {{across}}, kSpatial = {{rank}};
+  static constexpr int kStrip = {{strip}};  // columns of an image, if tiles join lines
   static constexpr int kPatches = {{patches}}, kStages = {{stages}};
   static constexpr int kKernel[2] = { {{kernel1}}, {{kernel2}} }, kDilation[2] = { {{dilation1}}, {{dilation2}} };
 {{phases}}

@@ -76,6 +76,7 @@ void note_correctness(const CorrectnessRecord& record, bool passed, Verdict& ver
   if (passed) verdict.accuracy = record.accuracy;
   append(verdict.marks, record.marks);
   append(verdict.skipped, record.skipped);
+  verdict.official_not_compared = record.not_compared;
 }
 
 RungEnd note_profile(double floor_ns, Verdict& verdict) {
@@ -275,7 +276,7 @@ class Climber {
     result = outcome.result;
     append(verdict_.marks, outcome.marks);
     verdict_.timing = outcome.timing;
-    verdict_.official_not_compared = outcome.official_not_compared;
+    if (!services_.on_gpu()) verdict_.official_not_compared = outcome.official_not_compared;
     kernels_ = std::move(outcome.kernels);
     if (outcome.timing && !services_.on_gpu())
       verdict_.feedback.bottleneck = bottleneck_text(kernels_, official_timing_->floor_ns);

@@ -33,6 +33,7 @@ RungEnd not_compared(const Evaluation& e, CorrectnessRecord& record, const Shape
   if (e.prepared.only_official())
     return rung_ended(Status::unsupported, mark + "; the task has no other shape");
   add_once(record.marks, mark);
+  if (shape.name == e.task.official().name) record.not_compared = why;
   return rung_passed();
 }
 

@@ -18,6 +18,7 @@ constexpr int64_t kLine = 128;  // bytes of a position's chunk of channels
 constexpr int64_t kMostRowStages = 8, kMostRowPatches = 3, kFewestRowStages = 3;
 constexpr int64_t kMostBox = 256;      // TMA's limit for an axis of a box
 constexpr int64_t kStagedPitch = 132;  // pitch of results in shared memory
+constexpr int64_t kMostStrip = 72, kMostJoined = 4;
 
 // Whether no result has contiguous channels.
 bool contiguous_positions(const Fused& fused) {
@@ -31,18 +32,28 @@ int64_t whole_kib(int64_t bytes) {
   return ceil_div(bytes, 1024) * 1024;
 }
 
+// The columns of a strip: the whole width, or a part that is a multiple of 8.
+int64_t strip_of(int64_t width) {
+  const int64_t strips = ceil_div(width, kMostStrip);
+  return strips == 1 ? width : ceil_div(ceil_div(width, strips), 8) * 8;
+}
+
 int64_t beside(const RowsLayout& l) {
   return l.rank == 1 ? 2 : l.tile_m == 256 && l.across == 8 ? 2 : 1;
 }
 
 }  // namespace
 
+int64_t RowsLayout::lines() const {
+  return reach[0] + (joins_lines() ? 1 + ceil_div(tile_m - 1 + reach[1], columns()) : height());
+}
+
 int64_t RowsLayout::height() const {
   return tile_m / 64 / beside(*this) * (64 / across);
 }
 
 int64_t RowsLayout::width() const {
-  return beside(*this) * across;
+  return joins_lines() ? strip : beside(*this) * across;
 }
 
 int64_t RowsLayout::shared() const {
@@ -61,14 +72,18 @@ bool RowsLayout::fits() const {
   if (shared() > kMostRowShared || stages < kFewestRowStages) return false;
   if (!patched()) return tile_m == 128;
   return patches >= 2 && lines() <= kMostBox && columns() <= kMostBox &&
-         (rank > 1 || (across == 64 && tile_m == 128));
+         (rank > 1 || (across == 64 && tile_m == 128)) &&
+         // A patch of many lines would hardly be smaller than the inputs of all filter taps.
+         (!joins_lines() || lines() * columns() <= kMostJoined * tile_m);
 }
 
 std::string RowsLayout::tiles(const std::string& images, const std::vector<std::string>& out,
                               const std::string& rows) const {
   if (!patched()) return fmt::format("ceil_div({},{})", rows, tile_m);
-  return fmt::format("({})*({})*ceil_div({},{})*ceil_div({},{})", images, out[0], out[1], height(),
-                     out[2], width());
+  const std::string down = joins_lines()
+                               ? fmt::format("ceil_div(({})*{},{})", out[1], columns(), tile_m)
+                               : fmt::format("ceil_div({},{})", out[1], height());
+  return fmt::format("({})*({})*{}*ceil_div({},{})", images, out[0], down, out[2], width());
 }
 
 int64_t RowsLayout::tiles(const Fused& fused) const {
@@ -79,7 +94,9 @@ int64_t RowsLayout::tiles(const Fused& fused) const {
   }
   const int64_t images = fused.axes[0].size * phases[0] * phases[1];
   if (!patched()) return ceil_div(images * out[0] * out[1] * out[2], tile_m);
-  return images * out[0] * ceil_div(out[1], height()) * ceil_div(out[2], width());
+  const int64_t down =
+      joins_lines() ? ceil_div(out[1] * columns(), tile_m) : ceil_div(out[1], height());
+  return images * out[0] * down * ceil_div(out[2], width());
 }
 
 int64_t rows_steps(const Fused& fused) {
@@ -98,6 +115,7 @@ RowsLayout rows_layout(const Fused& fused, const Json& params, bool wide) {
     for (size_t i = 0; i < 2 && i < w.rank(); ++i)
       l.reach[1 - i] = (w.kernel[w.rank() - 1 - i] - 1) * w.dilation[w.rank() - 1 - i];
   }
+  if (l.joins_lines()) l.strip = strip_of(ceil_div(fused.axes.back().size, l.phases[2]));
   l.kept = !wide && int_param(params, "rows_keep") != 0 ? rows_steps(fused) : 0;
   if (contiguous_positions(fused)) l.slice = l.phases[2] > 1 ? 8 * l.phases[2] : 16;
   l.stages = kMostRowStages, l.patches = l.patched() ? kMostRowPatches : 0;

@@ -2,10 +2,10 @@
 // RowsLayout: the tiles and the shared memory of a convolution that is a product of positions and
 // filters, in the types that cutegen/conv_rows.cuh and cutegen/conv_patches.cuh use.
 //
-// Contract: rows_layout() reads the parameters rows_n, rows_keep, rows_patch and rows_across. `wide`
-// is the layout for 32-bit operands. If `across` is not 0, the kernel loads the input of each tile
-// (the tile's patch) once for all filter taps. fits() returns whether the layout fits in shared
-// memory and within TMA's limits.
+// Contract: rows_layout() reads the parameters rows_n, rows_keep, rows_patch and rows_across.
+// `wide` is the layout for 32-bit operands. If `across` is not 0, the kernel loads the input of
+// each tile (the tile's patch) once for all filter taps. fits() returns whether the layout fits in
+// shared memory and within TMA's limits.
 //
 // Example: if (rows_layout(fused, params, false).fits()) ...
 #pragma once
@@ -23,8 +23,10 @@ struct RowsLayout {
   int64_t rank = 2;
   Phases phases = {1, 1, 1};
   int64_t channels() const { return tile_n / phases[2]; }  // output channels of a tile
-  int64_t tile_m = 128, tile_n = 128;  // positions and columns of a tile
-  int64_t across = 0;                  // positions of a block along the last axis; 0: no patches
+  int64_t tile_m = 128, tile_n = 128;                      // positions and columns of a tile
+  // Positions of a block along the last axis. 1: a tile joins lines; 0: no patches.
+  int64_t across = 0;
+  int64_t strip = 1;  // columns of the image that a tile has, if it joins lines
   // Distance from the first filter tap to the last, on the last two axes.
   int64_t reach[2] = {0, 0};
   int64_t kept = 0;                 // steps whose weights stay in shared memory
@@ -34,9 +36,10 @@ struct RowsLayout {
   int64_t slice = 0;                // channels whose results are in shared memory at a time
 
   bool patched() const { return across > 0; }
+  bool joins_lines() const { return across == 1; }
   int64_t height() const;  // of a tile, in positions
   int64_t width() const;
-  int64_t lines() const { return height() + reach[0]; }  // of a patch
+  int64_t lines() const;  // of a patch
   int64_t columns() const { return width() + reach[1]; }
   int64_t shared() const;  // bytes
   bool fits() const;

@@ -45,14 +45,17 @@ std::string read_weight_of_phase(const std::map<std::string, std::string>& t, co
   std::string places, has;
   for (size_t i = 0; i < 3; ++i) {
     const int64_t front = padded(w.padding, i, 0) + phases[i] * padded(window.padding, i, 0);
-    places += fmt::format("    const int t{0} = {1}{2} - {3} * k{0};\n", i,
-                          phases[i] == 1 ? "" : fmt::format("int({}) + ", phase[i]), front, phases[i]);
+    places +=
+        fmt::format("    const int t{0} = {1}{2} - {3} * k{0};\n", i,
+                    phases[i] == 1 ? "" : fmt::format("int({}) + ", phase[i]), front, phases[i]);
     has += fmt::format(" && t{0} >= 0 && t{0} < {1}", i, padded(w.kernel, i, 1));
   }
   return fmt::format(
-      "  // A filter has number ((phase * tiles + tile) * {0} + phase of the last axis) * {1} + channel.\n"
+      "  // A filter has number ((phase * tiles + tile) * {0} + phase of the last axis) * {1} + "
+      "channel.\n"
       "  auto read = [&](int64_t filter, int64_t in, int k0, int k1, int k2) {{\n"
-      "    const int64_t tiles = ceil_div(out_of_group, {1}), column = filter % {2}, tile = filter / {2};\n"
+      "    const int64_t tiles = ceil_div(out_of_group, {1}), column = filter % {2}, tile = filter "
+      "/ {2};\n"
       "    [[maybe_unused]] const int64_t phase = tile / tiles;\n"
       "    const int64_t out = tile % tiles * {1} + column % {1};\n{3}"
       "    return out < out_of_group{4}\n"
@@ -70,8 +73,9 @@ std::string phases_text(const Fused& fused, const Phases& of, const std::string&
       "  static constexpr bool kPairs = {};  // store two neighbouring results at once",
       count, of[2], pairs);
   if (count == 1) return text;
-  text += "\n  // Bit i is set if the phase has filter tap i.\n"
-          "  static CUTE_DEVICE uint32_t taps(int phase) {\n    return ";
+  text +=
+      "\n  // Bit i is set if the phase has filter tap i.\n"
+      "  static CUTE_DEVICE uint32_t taps(int phase) {\n    return ";
   for (int64_t f = 0; f + 1 < count; ++f)
     text += fmt::format("phase == {} ? {:#x}u : ", f, phase_taps(fused, f));
   return text + fmt::format("{:#x}u;\n  }}", phase_taps(fused, count - 1));
@@ -92,7 +96,8 @@ Window rows_window(const Fused& fused) {
       w.padding[i] = reach - w.padding[i];
       continue;
     }
-    // The result at position q * stride + f takes weight k from input q + (f + padding - k) / stride.
+    // The result at position q * stride + f takes weight k from input q + (f + padding - k) /
+    // stride.
     int64_t first = 0, last = 0;
     for (int64_t f = 0; f < stride; ++f)
       for (int64_t k = (f + w.padding[i]) % stride; k < w.kernel[i]; k += stride) {

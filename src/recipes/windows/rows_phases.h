@@ -7,10 +7,11 @@
 // padding. A transposed convolution with stride s on an axis is s ordinary convolutions, its phases
 // (cutegen/conv_patches.cuh): the window has stride 1 and the union of the filter taps of all
 // phases. If the kernel does not support a transposed convolution, rows_window() returns its window
-// unchanged. rows_phases() returns the number of phases on each of three axes. A tile has all phases
-// of the last axis. phase_taps() returns the filter taps of the window that a phase of the other axes
-// has (tap i is bit i). put_phase_texts() writes those texts of the kernel that depend on the phases;
-// `t` already has the words `weight` and `weight_type`, and `pairs` is the value of kPairs.
+// unchanged. rows_phases() returns the number of phases on each of three axes. A tile has all
+// phases of the last axis. phase_taps() returns the filter taps of the window that a phase of the
+// other axes has (tap i is bit i). put_phase_texts() writes those texts of the kernel that depend
+// on the phases; `t` already has the words `weight` and `weight_type`, and `pairs` is the value of
+// kPairs.
 //
 // Example: if (count_of(rows_phases(fused)) > 1) ...
 #pragma once

@@ -385,8 +385,7 @@ class ImplicitWriter {
 
   // Whether threads hold pairs of neighbouring results and may store them at once.
   bool may_pair() const {
-    return int_param(params_, "slice") == 0 && layout_.phases(2) % 2 == 0 &&
-           along_last(fused_);
+    return int_param(params_, "slice") == 0 && layout_.phases(2) % 2 == 0 && along_last(fused_);
   }
 
   void plan(ProgramPart& part, const Json& args) const {

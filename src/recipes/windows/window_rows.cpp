@@ -118,9 +118,10 @@ constexpr double kTileCycles = 3000;             // of a tile, besides its eleme
 
 // A factor for the work after the convolution. With blocks of 8 x 8, a warp stores runs of eight
 // positions. If these are not whole sectors of 32 bytes, the kernel is slower: 2.4 times on an
-// H200, for task 4 of KernelBench's level 2.
+// H200, for task 4 of KernelBench's level 2. If tiles join lines, a run may begin anywhere.
 double store_factor(const Fused& fused, const RowsLayout& l) {
-  if (!l.patched() || l.across != 8 || l.phases[2] > 1) return 1;
+  if (l.joins_lines() && l.phases[2] == 1 && !fused.reduces()) return 2;
+  if (!l.patched() || l.across != 8) return 1;
   return fused.axes.back().size % 8 != 0 ? 2.5 : halves(fused) ? 1.1 : 1;
 }
 
@@ -129,8 +130,7 @@ double store_factor(const Fused& fused, const RowsLayout& l) {
 double share_of_taps(const Fused& fused) {
   const Phases phases = rows_phases(fused);
   int64_t taps = 0;
-  for (int64_t f = 0; f < phases[0] * phases[1]; ++f)
-    taps += std::popcount(phase_taps(fused, f));
+  for (int64_t f = 0; f < phases[0] * phases[1]; ++f) taps += std::popcount(phase_taps(fused, f));
   return count_of(phases) == 1
              ? 1
              : double(taps) / double(phases[0] * phases[1] * product(rows_window(fused).kernel));
@@ -151,8 +151,10 @@ double rows_seconds(const Fused& fused, const Json& params) {
   // Narrow tiles are bound by reads of shared memory.
   const double rate = 2048 * (l.tile_n >= 96 ? 0.8 : l.tile_n >= 64 ? 0.7 : 0.45);
   const double multiplied = double(l.tile_m * l.tile_n * kRowsDepth) * steps / rate;
-  const double finished = kTileCycles + finish_cycles(fused, halves(fused) ? 60 : 100, 80) *
-                                            double(l.tile_n) * store_factor(fused, l);
+  // A thread stores a pair of results of two phases at once.
+  const double base = l.phases[2] == 2 ? 30 : halves(fused) ? 60 : 100;
+  const double finished =
+      kTileCycles + finish_cycles(fused, base, 80) * double(l.tile_n) * store_factor(fused, l);
   // Consumers that take turns overlap the work after the convolution with multiplications.
   const double cycles = l.tile_m == 128
                             ? std::max({loaded / 36, multiplied, (multiplied + finished) / 2})
@@ -188,7 +190,7 @@ double implicit_seconds(const Fused& fused) {
 std::vector<Json> layouts(const Fused& fused) {
   std::vector<Json> all;
   for (int64_t patch : {256, 128, 0})
-    for (int64_t across : {8, 64})
+    for (int64_t across : {64, 8, 1})  // of equal estimates, the first is faster
       for (int64_t tile_n : {128, 96, 64, 32})
         for (int64_t keep : {1, 0}) {
           const Json params = {{"rows_n", tile_n},
@@ -222,6 +224,35 @@ const std::vector<std::string> kWeightSizes{"in_of_group", "out_of_group", "kern
                                             "weight1",     "weight2"},
     kInputSizes{"in_n", "in_c", "in0", "in1", "in2", "in_s0", "in_s1", "in_s2"};
 
+// The input's positions, as a plan expression.
+std::string positions_of(const Fused& fused) {
+  std::vector<std::string> sizes;
+  for (size_t i = 0; i < fused.window->window.rank(); ++i)
+    sizes.push_back("(" + size_text(fused, fused.window->input, i + 2) + ")");
+  return join(sizes, "*");
+}
+
+// The width of the turning kernel's loads: several positions if they are contiguous and aligned.
+std::string vector_rule(const Fused& fused) {
+  const WindowLeaf& leaf = *fused.window;
+  auto step = [&](size_t axis) { return stride_text(fused, leaf.input, axis); };
+  std::string distance = "1", apart;
+  for (size_t i = leaf.window.rank() + 1; i >= 2; --i) {
+    const std::string size = size_text(fused, leaf.input, i);
+    apart += fmt::format("{}(({}) == {} ? 0 : 1)", apart.empty() ? "" : "+", step(i), distance);
+    distance = distance == "1" ? "(" + size + ")" : fmt::format("{}*({})", distance, size);
+  }
+  std::string rule = "1";
+  for (int64_t vector = 2; vector <= 16 / int64_t(size_of(leaf.input.dtype)); vector *= 2) {
+    std::string rest = fmt::format("{4}+({0})%{3}+({1})%{3}+({2})%{3}", step(0), step(1),
+                                   positions_of(fused), vector, apart);
+    if (const std::string start = start_text(fused, leaf.input); start != "0")
+      rest += fmt::format("+({})%{}", start, vector);
+    rule = fmt::format("{} == 0 ? {} : {}", rest, vector, rule);
+  }
+  return rule;
+}
+
 // The launches of the program: sizes, tensor maps and steps, as plan expressions.
 class RowsPlan {
  public:
@@ -237,32 +268,6 @@ class RowsPlan {
   std::string size(size_t axis) const { return size_text(fused_, leaf_.input, axis); }
   std::string step(size_t axis) const { return stride_text(fused_, leaf_.input, axis); }
 
-  // The input's positions, as a plan expression.
-  std::string positions() const {
-    std::string text;
-    for (size_t i = 0; i < window_.rank(); ++i)
-      text += fmt::format("{}({})", i ? "*" : "", size(i + 2));
-    return text;
-  }
-
-  // The width of the turning kernel's loads: several positions if they are contiguous and aligned.
-  std::string vector_rule() const {
-    std::string distance = "1", apart;
-    for (size_t i = window_.rank() + 1; i >= 2; --i) {
-      apart += fmt::format("{}(({}) == {} ? 0 : 1)", apart.empty() ? "" : "+", step(i), distance);
-      distance = distance == "1" ? "(" + size(i) + ")" : fmt::format("{}*({})", distance, size(i));
-    }
-    std::string rule = "1";
-    for (int64_t vector = 2; vector <= 16 / int64_t(size_of(leaf_.input.dtype)); vector *= 2) {
-      std::string rest = fmt::format("{4}+({0})%{3}+({1})%{3}+({2})%{3}", step(0), step(1),
-                                     positions(), vector, apart);
-      if (const std::string start = start_text(fused_, leaf_.input); start != "0")
-        rest += fmt::format("+({})%{}", start, vector);
-      rule = fmt::format("{} == 0 ? {} : {}", rest, vector, rule);
-    }
-    return rule;
-  }
-
   void symbols(ProgramPart& part) const {
     std::string rows = size(0);
     std::vector<std::string> sizes(3, "1");
@@ -276,9 +281,9 @@ class RowsPlan {
     const std::string out = out_of_group_text(fused_), in = in_of_group_text(fused_);
     part.symbols[label_("rows")] = rows;
     part.symbols[label_("elements")] = fmt::format("{}*{}", label_("rows"), filters());
-    part.symbols[label_("tiles")] = fmt::format(
-        "{}*ceil_div({},{}){}", layout_.tiles(size(0), sizes, label_("rows")), out,
-        layout_.channels(), phases() == 1 ? "" : fmt::format("*{}", phases()));
+    part.symbols[label_("tiles")] =
+        fmt::format("{}*ceil_div({},{}){}", layout_.tiles(size(0), sizes, label_("rows")), out,
+                    layout_.channels(), phases() == 1 ? "" : fmt::format("*{}", phases()));
     part.symbols[label_("pitch")] = fmt::format("ceil_div({},8)*8", in);
     operands(part, "", kRowsDepth, leaf_.input.dtype == DType::bf16 ? "bf16" : "f16");
     if (watched(fused_)) {
@@ -287,18 +292,18 @@ class RowsPlan {
           {{"name", label_("flags")}, {"dtype", "i32"}, {"shape", {label_("arrangers")}}});
     }
     part.symbols[label_("packs")] = packs();
-    part.symbols[label_("turns")] =
-        fmt::format("({})*ceil_div({},64)*ceil_div({},64)", size(0), label_("pitch"), positions());
+    part.symbols[label_("turns")] = fmt::format("({})*ceil_div({},64)*ceil_div({},64)", size(0),
+                                                label_("pitch"), positions_of(fused_));
     part.symbols[label_("arrangers")] =
         fmt::format("{}+min({},{})", label_("packs"), label_("turns"), kCopiers * kSms);
     for (const std::string& bound :
-         {label_("elements"), label_("rows"), last_of_image(fused_), positions()})
+         {label_("elements"), label_("rows"), last_of_image(fused_), positions_of(fused_)})
       part.requirements.push_back(bound + " <= 2000000000");
     for (size_t i = 0; i < window_.rank(); ++i)
-      part.requirements.push_back(
-          fmt::format("{} {} {}", kernel(i), layout_.patched() ? "==" : "<=", leaf_.window.kernel[i]));
+      part.requirements.push_back(fmt::format(
+          "{} {} {}", kernel(i), layout_.patched() ? "==" : "<=", leaf_.window.kernel[i]));
     if (may_pair()) part.defines[label_("PAIRS")] = misaligned_pairs(fused_);
-    part.symbols[label_("vector")] = vector_rule();
+    part.symbols[label_("vector")] = vector_rule(fused_);
     part.defines[label_("VECTOR")] = label_("vector");
     if (layout_.kept > 0) {
       part.requirements.push_back(
@@ -323,7 +328,7 @@ class RowsPlan {
                             {"dtype", dtype},
                             {"shape",
                              {fmt::format("max({},1)", size(0)),
-                              fmt::format("max({},1)", positions()), label_("pitch")}}});
+                              fmt::format("max({},1)", positions_of(fused_)), label_("pitch")}}});
   }
 
   // Bytes of shared memory that the kernel needs with either type of operands.
@@ -346,7 +351,9 @@ class RowsPlan {
   }
 
   // Whether threads hold pairs of neighbouring results and may store them at once.
-  bool may_pair() const { return layout_.phases[2] == 2 && layout_.slice > 0 && along_last(fused_); }
+  bool may_pair() const {
+    return layout_.phases[2] == 2 && layout_.slice > 0 && along_last(fused_);
+  }
 
   // The size of an axis of the kernel, as a plan expression.
   std::string kernel(size_t axis) const { return size_text(fused_, leaf_.weight, axis + 2); }
@@ -546,6 +553,7 @@ class RowsWriter : RowsPlan {
     t["tile_m"] = std::to_string(l.tile_m), t["tile_n"] = std::to_string(l.tile_n);
     t["stages"] = std::to_string(l.stages), t["kept"] = std::to_string(l.kept);
     t["slice"] = std::to_string(l.slice);
+    t["strip"] = std::to_string(l.strip);
     t["across"] = std::to_string(l.across), t["patches"] = std::to_string(l.patches);
     return fragment(
         l.patched() ? "kernels/windows/patches_geometry.cu" : "kernels/windows/rows_geometry.cu",
@@ -616,8 +624,10 @@ bool rows_apply(const Fused& fused) {
 
 bool rows_faster(const Fused& fused) {
   const int64_t channels = input_channels(fused);
-  const bool pays = channels % kRowsDepth == 0 &&
-                    channels * product(fused.window->window.kernel) >= kFewestOfFloats;
+  // The input of a strided transposed convolution is small, so copying it takes less time.
+  const int64_t small = count_of(rows_phases(fused)) > 1 && !fused.reduces() ? 2 : 1;
+  const bool pays = channels * small % kRowsDepth == 0 &&
+                    channels * small * product(fused.window->window.kernel) >= kFewestOfFloats;
   return (halves(fused) || pays) && rows_seconds(fused, rows_safe(fused)) < implicit_seconds(fused);
 }
 
@@ -649,7 +659,8 @@ std::vector<RecipeParameter> rows_parameters(const Fused& fused) {
                   "load the input of each tap, if by_rows is 1",
        .legal = values("rows_patch")},
       {.name = "rows_across",
-       .meaning = "neighbouring positions of a block of 64, if rows_patch is not 0",
+       .meaning = "neighbouring positions of a block of 64, if rows_patch is not 0; 1: tiles join "
+                  "lines",
        .legal = values("rows_across")},
       {.name = "rows_n",
        .meaning = "output channels of a tile, if by_rows is 1",

@@ -94,6 +94,18 @@ TEST(WindowRows, KeepsPatchesForAllFilterTaps) {
   EXPECT_THAT(plan.at("requires").dump(), HasSubstr("dim(conv_weight,2) == 3"));
 }
 
+// A strip of all 28 columns: lines of 30 places. 128 places and a tap's two columns reach into six
+// lines, if they begin at the end of a line, and filter taps need two more.
+TEST(WindowRows, TilesJoinLines) {
+  const RowsCase c("conv_rows_bf16");
+  const KernelProgram p =
+      c.program({{"by_rows", 1}, {"rows_patch", 128}, {"rows_across", 1}, {"rows_keep", 0}});
+  const std::string source = p.sources.begin()->second;
+  EXPECT_THAT(source, HasSubstr("kAcross = 1, kSpatial = 2;"));
+  EXPECT_THAT(source, HasSubstr("kStrip = 28;"));
+  EXPECT_THAT(source, HasSubstr("cg_map_input[15] = {1, 4, 64, 30, 8, 1, 0, "));
+}
+
 TEST(WindowRows, PatchesNeedStrideOneAndFewTaps) {
   const RowsCase c("conv_rows_floats");  // stride 2, 15 taps
   Json params = c.match.safe;
@@ -117,7 +129,7 @@ TEST(WindowRows, StrictFloat32KeepsTheOtherKernel) {
   EXPECT_FALSE(strict.match.safe.contains("by_rows"));
 }
 
-TEST(WindowRows, DepthwiseAndTransposedConvolutionsHaveNoRows) {
+TEST(WindowRows, DepthwiseConvolutionsAndFewChannelsHaveNoRows) {
   for (const char* name : {"conv_depthwise", "conv_transposed", "conv_channel_softmax"})
     EXPECT_FALSE(RowsCase(name).match.safe.contains("by_rows")) << name;
 }
