@@ -203,7 +203,7 @@ class SolvedTask:
 
     @property
     def source(self) -> str:
-        return (self.folder / "kernel.cu").read_text()
+        return "\n".join(file.read_text() for file in sorted(self.folder.glob("*.cu")))
 
     @property
     def kernels(self) -> list[str]:

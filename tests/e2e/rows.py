@@ -128,7 +128,6 @@ WANTED = {
     "halves_of_a_row_where_they_lie": ["x + x_start"],
     "rotary_embedding_in_parts": ["out + out_start"],
     "a_softmax_before_an_axis_of_one_element": ["constexpr int kItems"],
-    "a_scan_before_an_axis_of_one_element": ["scan_row<"],
     "a_scan_of_one_row_shared_among_ctas": ["totals(", "carry_of_warp"],
 }
 CLUSTERS = {"softmax_of_rows_that_one_cta_cannot_keep": 8, "rows_that_are_no_multiple_of_a_vector": 4,
