@@ -59,7 +59,7 @@ int64_t RowsLayout::width() const {
 int64_t RowsLayout::shared() const {
   const int64_t pitch = values <= 2 ? values : ceil_div(values, 4) * 4;
   const int64_t staged = 8 * std::max<int64_t>(slice, 1) * kStagedPitch;  // of two consumers
-  const int64_t reduced = 8 * std::max<int64_t>(rows * 128 * phases[2], 1);
+  const int64_t reduced = 8 * std::max<int64_t>(rows * 128 * spread, 1);
   const int64_t channels = (pitch == 0 ? 8 : 8 * pitch * tile_n) + staged + reduced;
   const int64_t weights = (kept > 0 ? kept : stages) * tile_n * kLine;
   if (!patched())
@@ -92,7 +92,7 @@ int64_t RowsLayout::tiles(const Fused& fused) const {
     const size_t axis = 3 - fused.axes.size() + i;
     out[axis] = ceil_div(fused.axes[i].size, phases[axis]);
   }
-  const int64_t images = fused.axes[0].size * phases[0] * phases[1];
+  const int64_t images = fused.axes[0].size * tile_phases();
   if (!patched()) return ceil_div(images * out[0] * out[1] * out[2], tile_m);
   const int64_t down =
       joins_lines() ? ceil_div(out[1] * columns(), tile_m) : ceil_div(out[1], height());
@@ -106,7 +106,7 @@ int64_t rows_steps(const Fused& fused) {
 RowsLayout rows_layout(const Fused& fused, const Json& params, bool wide) {
   const Window w = rows_window(fused);
   RowsLayout l;
-  l.rank = int64_t(w.rank()), l.phases = rows_phases(fused);
+  l.rank = int64_t(w.rank()), l.phases = rows_phases(fused), l.spread = rows_spread(fused);
   l.tile_n = int_param(params, "rows_n");
   l.values = int64_t(channel_values(fused).size());
   l.rows = int64_t(row_reductions(fused).size());
@@ -117,13 +117,13 @@ RowsLayout rows_layout(const Fused& fused, const Json& params, bool wide) {
   }
   if (l.joins_lines()) l.strip = strip_of(ceil_div(fused.axes.back().size, l.phases[2]));
   l.kept = !wide && int_param(params, "rows_keep") != 0 ? rows_steps(fused) : 0;
-  if (contiguous_positions(fused)) l.slice = l.phases[2] > 1 ? 8 * l.phases[2] : 16;
+  if (contiguous_positions(fused)) l.slice = l.spread > 1 ? 8 * l.spread : 16;
   l.stages = kMostRowStages, l.patches = l.patched() ? kMostRowPatches : 0;
   // Weights that stay in shared memory need no further stages.
   if (l.patched() && l.kept > 0) l.stages = kFewestRowStages;
   while (l.shared() > kMostRowShared && l.stages > kFewestRowStages + 1) --l.stages;
   if (l.patched() && l.shared() > kMostRowShared) l.patches = 2;
-  if (l.slice > 8 && l.phases[2] == 1 && l.shared() > kMostRowShared) l.slice = 8;
+  if (l.slice > 8 && l.spread == 1 && l.shared() > kMostRowShared) l.slice = 8;
   while (l.shared() > kMostRowShared && l.stages > kFewestRowStages) --l.stages;
   return l;
 }

@@ -22,8 +22,11 @@ constexpr int64_t kRowsDepth = 64, kWideRowsDepth = 32;
 struct RowsLayout {
   int64_t rank = 2;
   Phases phases = {1, 1, 1};
-  int64_t channels() const { return tile_n / phases[2]; }  // output channels of a tile
-  int64_t tile_m = 128, tile_n = 128;                      // positions and columns of a tile
+  int64_t spread = 1;                                   // phases of the last axis that a tile has
+  int64_t channels() const { return tile_n / spread; }  // output channels of a tile
+  // Phases that have tiles of their own.
+  int64_t tile_phases() const { return count_of(phases) / spread; }
+  int64_t tile_m = 128, tile_n = 128;  // positions and columns of a tile
   // Positions of a block along the last axis. 1: a tile joins lines; 0: no patches.
   int64_t across = 0;
   int64_t strip = 1;  // columns of the image that a tile has, if it joins lines
@@ -47,8 +50,8 @@ struct RowsLayout {
   // has the sizes of the phase's three axes, and `rows` is the number of positions.
   std::string tiles(const std::string& images, const std::vector<std::string>& out,
                     const std::string& rows) const;
-  // Returns the number of tiles of positions, for the phases of all axes but the last, at the shape
-  // in the task file.
+  // Returns the number of tiles of positions, for all phases that have tiles, at the shape in the
+  // task file.
   int64_t tiles(const Fused& fused) const;
 };
 

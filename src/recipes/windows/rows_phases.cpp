@@ -13,10 +13,12 @@
 namespace cutegen::recipes {
 namespace {
 
-// The phase on an axis with `count` phases. The later axes have `inner` phases.
-std::string phase_text(const std::string& phase, int64_t inner, int64_t count) {
-  return inner == 1 ? fmt::format("{} % {}", phase, count)
-                    : fmt::format("{} / {} % {}", phase, inner, count);
+constexpr int64_t kMostColumns = 128;  // of a tile
+
+// The phase on each axis, from the number of a phase that has tiles.
+std::vector<std::string> phase_texts(const std::string& phase, const Phases& of) {
+  return {fmt::format("{} / {} % {}", phase, of[1] * of[2], of[0]),
+          fmt::format("{} / {} % {}", phase, of[2], of[1]), fmt::format("{} % {}", phase, of[2])};
 }
 
 // The function that reads a weight. Filter taps of a transposed convolution are reversed.
@@ -38,10 +40,9 @@ std::string read_weight_of_phase(const std::map<std::string, std::string>& t, co
                                  int64_t tile_n) {
   const Window &w = fused.window->window, window = rows_window(fused);
   const Phases phases = rows_phases(fused);
-  const int64_t channels = tile_n / phases[2];
-  const std::string phase[3] = {phase_text("phase", phases[1], phases[0]),
-                                phase_text("phase", 1, phases[1]),
-                                fmt::format("column / {}", channels)};
+  const int64_t spread = rows_spread(fused), channels = tile_n / spread;
+  std::vector<std::string> phase = phase_texts("phase", tile_phases(fused));
+  if (spread > 1) phase[2] = fmt::format("column / {}", channels);
   std::string places, has;
   for (size_t i = 0; i < 3; ++i) {
     const int64_t front = padded(w.padding, i, 0) + phases[i] * padded(window.padding, i, 0);
@@ -62,16 +63,16 @@ std::string read_weight_of_phase(const std::map<std::string, std::string>& t, co
       "               ? {5}[in * weight_o + out * weight_i + t0 * weight0 + t1 * weight1 +\n"
       "                        t2 * weight2]\n"
       "               : {6}(0);\n  }};",
-      phases[2], channels, tile_n, places, has, t.at("weight"), t.at("weight_type"));
+      spread, channels, tile_n, places, has, t.at("weight"), t.at("weight_type"));
 }
 
 // The members of the geometry: the numbers of phases, and the filter taps of each.
-std::string phases_text(const Fused& fused, const Phases& of, const std::string& pairs) {
-  const int64_t count = of[0] * of[1];
+std::string phases_text(const Fused& fused, const std::string& pairs) {
+  const int64_t count = count_of(tile_phases(fused));
   std::string text = fmt::format(
       "  static constexpr int kPhases = {}, kSpread = {};\n"
       "  static constexpr bool kPairs = {};  // store two neighbouring results at once",
-      count, of[2], pairs);
+      count, rows_spread(fused), pairs);
   if (count == 1) return text;
   text +=
       "\n  // Bit i is set if the phase has filter tap i.\n"
@@ -120,19 +121,33 @@ Phases rows_phases(const Fused& fused) {
   return phases;
 }
 
+int64_t rows_spread(const Fused& fused) {
+  const int64_t phases = rows_phases(fused)[2], channels = kMostColumns / phases / 32 * 32;
+  return fused.reduces() && fused.axes[1].size > channels ? 1 : phases;
+}
+
+Phases tile_phases(const Fused& fused) {
+  const Phases all = rows_phases(fused);
+  return {all[0], all[1], all[2] / rows_spread(fused)};
+}
+
 int64_t count_of(const Phases& phases) {
   return phases[0] * phases[1] * phases[2];
 }
 
 uint32_t phase_taps(const Fused& fused, int64_t phase) {
   const Window &w = fused.window->window, window = rows_window(fused);
-  const Phases phases = rows_phases(fused);
-  const int64_t of[2] = {phase / phases[1], phase % phases[1]}, taps = product(window.kernel);
+  const Phases phases = tile_phases(fused);
+  const int64_t of[3] = {phase / (phases[1] * phases[2]), phase / phases[2] % phases[1],
+                         phase % phases[2]};
+  const int64_t taps = product(window.kernel);
+  // A tile with all phases of the last axis has all filter taps of this axis.
+  const bool spreads = rows_spread(fused) > 1;
   uint32_t bits = 0;
   for (int64_t tap = 0; tap < taps; ++tap) {
     bool has = true;
-    int64_t rest = tap / window.kernel.back();
-    for (size_t i = w.rank() - 1; i-- > 0; rest /= window.kernel[i]) {
+    int64_t rest = spreads ? tap / window.kernel.back() : tap;
+    for (size_t i = spreads ? w.rank() - 1 : w.rank(); i-- > 0; rest /= window.kernel[i]) {
       const int64_t k = of[3 - w.rank() + i] + w.padding[i] +
                         w.stride[i] * (window.padding[i] - rest % window.kernel[i]);
       has &= k >= 0 && k < w.kernel[i];
@@ -148,8 +163,9 @@ void put_phase_texts(std::map<std::string, std::string>& t, const Fused& fused, 
   const Window window = rows_window(fused);
   const bool phased = count_of(of) > 1;
   std::vector<std::string> out, kernel;
-  const std::string phase[3] = {phase_text("tile.phase", of[1], of[0]),
-                                phase_text("tile.phase", 1, of[1]), "own / 128"};
+  const int64_t spread = rows_spread(fused), count = count_of(tile_phases(fused));
+  std::vector<std::string> phase = phase_texts("tile.phase", tile_phases(fused));
+  if (spread > 1) phase[2] = "own / 128";
   t["within"] = "";
   for (size_t i = 0; i < 3; ++i) {
     const std::string size = fmt::format("int(out{})", i);
@@ -161,12 +177,12 @@ void put_phase_texts(std::map<std::string, std::string>& t, const Fused& fused, 
     if (spreads) t["within"] += fmt::format(" && p{0} < int(out{0})", i);
   }
   t["out"] = join(out, ", "), t["kernel"] = join(kernel, ", ");
-  t["filters"] = phased ? fmt::format("ceil_div(out_of_group, {}) * {}", tile_n / of[2], tile_n)
+  t["filters"] = phased ? fmt::format("ceil_div(out_of_group, {}) * {}", tile_n / spread, tile_n)
                         : "out_of_group";
-  t["all_filters"] = (of[0] * of[1] > 1 ? fmt::format("{} * ", of[0] * of[1]) : "") + t["filters"];
+  t["all_filters"] = (count > 1 ? fmt::format("{} * ", count) : "") + t["filters"];
   t["read_weight"] = phased ? read_weight_of_phase(t, fused, tile_n)
                             : read_weight(t.at("weight"), fused.window->window.kind);
-  t["phases"] = phases_text(fused, of, pairs);
+  t["phases"] = phases_text(fused, pairs);
 }
 
 }  // namespace cutegen::recipes

@@ -73,7 +73,7 @@ bool params_legal(const Fused& fused, const Json& params) {
   const int64_t taps = product(w.kernel) / window_depth(fused);
   const bool phased = count_of(l.phases) > 1;
   if (phased && (!l.patched() || l.kept > 0 || product(w.kernel) > kMostPhaseTaps)) return false;
-  if (l.phases[2] > 1 && (l.tile_n % l.phases[2] != 0 || l.channels() % 32 != 0)) return false;
+  if (l.spread > 1 && (l.tile_n % l.spread != 0 || l.channels() % 32 != 0)) return false;
   if (fused.reduces() && l.channels() < fused.axes[1].size) return false;
   return l.fits() && (!l.patched() || (unit && taps <= kMostTaps)) &&
          (l.kept == 0 || fused.axes[1].size <= l.tile_n) &&
@@ -116,24 +116,32 @@ double finish_cycles(const Fused& fused, double base, double residual) {
 constexpr double kClock = 1.9e9, kFixed = 6e-6;  // Hz; seconds of a launch
 constexpr double kTileCycles = 3000;             // of a tile, besides its elements
 
+// Whether an output has an element for each channel.
+bool stores_channels(const Fused& fused) {
+  return std::any_of(fused.outputs.begin(), fused.outputs.end(), [&](const FusedOutput& output) {
+    return recipes::varies(fused, output.operand);
+  });
+}
+
 // A factor for the work after the convolution. With blocks of 8 x 8, a warp stores runs of eight
 // positions. If these are not whole sectors of 32 bytes, the kernel is slower: 2.4 times on an
 // H200, for task 4 of KernelBench's level 2. If tiles join lines, a run may begin anywhere.
 double store_factor(const Fused& fused, const RowsLayout& l) {
+  // Without all phases of the last axis, a warp stores every second element or fewer.
+  if (l.phases[2] > l.spread && stores_channels(fused)) return 6;
   if (l.joins_lines() && l.phases[2] == 1 && !fused.reduces()) return 2;
   if (!l.patched() || l.across != 8) return 1;
   return fused.axes.back().size % 8 != 0 ? 2.5 : halves(fused) ? 1.1 : 1;
 }
 
 // The share of the window's filter taps that a tile has. In a transposed convolution, this is the
-// average over the phases of all axes but the last.
+// average over the phases that have tiles.
 double share_of_taps(const Fused& fused) {
-  const Phases phases = rows_phases(fused);
+  const int64_t phases = count_of(tile_phases(fused));
+  if (count_of(rows_phases(fused)) == 1) return 1;
   int64_t taps = 0;
-  for (int64_t f = 0; f < phases[0] * phases[1]; ++f) taps += std::popcount(phase_taps(fused, f));
-  return count_of(phases) == 1
-             ? 1
-             : double(taps) / double(phases[0] * phases[1] * product(rows_window(fused).kernel));
+  for (int64_t f = 0; f < phases; ++f) taps += std::popcount(phase_taps(fused, f));
+  return double(taps) / double(phases * product(rows_window(fused).kernel));
 }
 
 // Rough estimates in seconds, fitted to times of sixteen convolutions on an H200.
@@ -152,7 +160,7 @@ double rows_seconds(const Fused& fused, const Json& params) {
   const double rate = 2048 * (l.tile_n >= 96 ? 0.8 : l.tile_n >= 64 ? 0.7 : 0.45);
   const double multiplied = double(l.tile_m * l.tile_n * kRowsDepth) * steps / rate;
   // A thread stores a pair of results of two phases at once.
-  const double base = l.phases[2] == 2 ? 30 : halves(fused) ? 60 : 100;
+  const double base = l.spread == 2 ? 30 : halves(fused) ? 60 : 100;
   const double finished =
       kTileCycles + finish_cycles(fused, base, 80) * double(l.tile_n) * store_factor(fused, l);
   // Consumers that take turns overlap the work after the convolution with multiplications.
@@ -283,7 +291,8 @@ class RowsPlan {
     part.symbols[label_("elements")] = fmt::format("{}*{}", label_("rows"), filters());
     part.symbols[label_("tiles")] =
         fmt::format("{}*ceil_div({},{}){}", layout_.tiles(size(0), sizes, label_("rows")), out,
-                    layout_.channels(), phases() == 1 ? "" : fmt::format("*{}", phases()));
+                    layout_.channels(),
+                    layout_.tile_phases() == 1 ? "" : fmt::format("*{}", layout_.tile_phases()));
     part.symbols[label_("pitch")] = fmt::format("ceil_div({},8)*8", in);
     operands(part, "", kRowsDepth, leaf_.input.dtype == DType::bf16 ? "bf16" : "f16");
     if (watched(fused_)) {
@@ -340,20 +349,17 @@ class RowsPlan {
   }
 
   bool phased() const { return count_of(layout_.phases) > 1; }
-  int64_t phases() const { return layout_.phases[0] * layout_.phases[1]; }
 
   // The rows of the packed weights, as a plan expression.
   std::string filters() const {
     const std::string out = out_of_group_text(fused_);
-    return phased() ? fmt::format("{}*ceil_div({},{})", phases() * layout_.tile_n, out,
+    return phased() ? fmt::format("{}*ceil_div({},{})", layout_.tile_phases() * layout_.tile_n, out,
                                   layout_.channels())
                     : "(" + out + ")";
   }
 
   // Whether threads hold pairs of neighbouring results and may store them at once.
-  bool may_pair() const {
-    return layout_.phases[2] == 2 && layout_.slice > 0 && along_last(fused_);
-  }
+  bool may_pair() const { return layout_.spread == 2 && layout_.slice > 0 && along_last(fused_); }
 
   // The size of an axis of the kernel, as a plan expression.
   std::string kernel(size_t axis) const { return size_text(fused_, leaf_.weight, axis + 2); }

@@ -152,6 +152,16 @@ TEST(WindowRows, DividesStridedTransposedConvolutionsIntoPhases) {
   EXPECT_FALSE(instantiate(c.task, c.match, params));
 }
 
+// A tile with both phases of the last axis would have 64 of the 96 channels.
+TEST(WindowRows, ATileThatReducesOverManyChannelsHasOnePhase) {
+  const RowsCase c("conv_transposed_min_bf16");
+  const std::string source = c.program({{"by_rows", 1}}).sources.begin()->second;
+  EXPECT_THAT(source, HasSubstr("kPhases = 4, kSpread = 1;"));
+  EXPECT_THAT(
+      source,
+      HasSubstr("return phase == 0 ? 0x1u : phase == 1 ? 0x3u : phase == 2 ? 0x5u : 0xfu;"));
+}
+
 TEST(WindowRows, ReducesOverTheChannelsOfATile) {
   const RowsCase c("conv_min_bf16");
   const std::string source = c.program({{"by_rows", 1}}).sources.begin()->second;
