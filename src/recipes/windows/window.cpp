@@ -490,6 +490,14 @@ void put_rows(const Fused& fused, Json& params) {
   params["by_rows"] = rows_legal(fused, params) && rows_faster(fused) ? 1 : 0;
 }
 
+std::vector<RecipeParameter> tensor_core_parameters(const Fused& fused) {
+  std::vector<RecipeParameter> all;
+  if (rows_apply(fused)) all = rows_parameters(fused);
+  const std::vector<RecipeParameter> implicit = implicit_parameters(fused);
+  all.insert(all.end(), implicit.begin(), implicit.end());
+  return all;
+}
+
 std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
   const Json safe = tile_safe(fused);
   const auto best = safe.at("columns").get<int64_t>();
@@ -537,13 +545,8 @@ bool window_legal(const Fused& fused, const Json& params) {
 
 std::vector<RecipeParameter> window_parameters(const Fused& fused) {
   if (resamples(fused)) return resample_parameters(fused);
+  if (fused.reduces()) return tensor_core_parameters(fused);
   std::vector<RecipeParameter> all;
-  if (fused.reduces()) {
-    if (rows_apply(fused)) all = rows_parameters(fused);
-    const std::vector<RecipeParameter> implicit = implicit_parameters(fused);
-    all.insert(all.end(), implicit.begin(), implicit.end());
-    return all;
-  }
   if (grouped_apply(fused))
     all.push_back({.name = "by_groups",
                    .meaning = "1: multiply groups of few channels on the tensor cores",
@@ -566,13 +569,8 @@ std::vector<RecipeParameter> window_parameters(const Fused& fused) {
   list.insert(list.begin(),
               {.name = "channels", .meaning = "output channels of a thread", .legal = channels});
   if (fused.window->wgmma > 0) {
-    // The parameters of the tensor cores come first.
-    if (rows_apply(fused)) {
-      const std::vector<RecipeParameter> rows = rows_parameters(fused);
-      all.insert(all.end(), rows.begin(), rows.end());
-    }
-    const std::vector<RecipeParameter> implicit = implicit_parameters(fused);
-    all.insert(all.end(), implicit.begin(), implicit.end());
+    const std::vector<RecipeParameter> first = tensor_core_parameters(fused);
+    all.insert(all.end(), first.begin(), first.end());
     all.push_back({.name = "wgmma",
                    .meaning = "1: multiply on Hopper's tensor cores, in the task's math mode",
                    .legal = {1, 0}});

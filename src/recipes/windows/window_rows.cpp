@@ -232,6 +232,18 @@ const std::vector<std::string> kWeightSizes{"in_of_group", "out_of_group", "kern
                                             "weight1",     "weight2"},
     kInputSizes{"in_n", "in_c", "in0", "in1", "in2", "in_s0", "in_s1", "in_s2"};
 
+// The sizes of a phase of the result on three axes, as plan expressions.
+std::vector<std::string> sizes_of_phase(const Fused& fused) {
+  const Phases phases = rows_phases(fused);
+  std::vector<std::string> sizes(3, "1");
+  for (size_t i = 2; i < fused.axes.size(); ++i) {
+    const size_t axis = 3 - fused.axes.size() + i;
+    const std::string& extent = fused.axes[i].extent;
+    sizes[axis] = phases[axis] == 1 ? extent : fmt::format("ceil_div({},{})", extent, phases[axis]);
+  }
+  return sizes;
+}
+
 // The input's positions, as a plan expression.
 std::string positions_of(const Fused& fused) {
   std::vector<std::string> sizes;
@@ -277,15 +289,9 @@ class RowsPlan {
   std::string step(size_t axis) const { return stride_text(fused_, leaf_.input, axis); }
 
   void symbols(ProgramPart& part) const {
+    const std::vector<std::string> sizes = sizes_of_phase(fused_);
     std::string rows = size(0);
-    std::vector<std::string> sizes(3, "1");
-    for (size_t i = 2; i < fused_.axes.size(); ++i) {
-      const size_t axis = 3 - fused_.axes.size() + i;
-      const int64_t phases = layout_.phases[axis];
-      sizes[axis] = phases == 1 ? fused_.axes[i].extent
-                                : fmt::format("ceil_div({},{})", fused_.axes[i].extent, phases);
-      rows += "*(" + sizes[axis] + ")";
-    }
+    for (size_t i = 3 - window_.rank(); i < 3; ++i) rows += "*(" + sizes[i] + ")";
     const std::string out = out_of_group_text(fused_), in = in_of_group_text(fused_);
     part.symbols[label_("rows")] = rows;
     part.symbols[label_("elements")] = fmt::format("{}*{}", label_("rows"), filters());
