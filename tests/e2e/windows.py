@@ -97,6 +97,18 @@ TASKS = {
     "patches_of_planes": task("Conv3d(64, 40, (3, 2, 3), padding=(1, 0, 1), dilation=(1, 2, 1))", "1, 64, 4, 11, 12"),
     "patches_of_lines": task("Conv1d(136, 48, 5, padding=2).bfloat16()", "2, 136, 150",
                              "self.window(x.bfloat16()) + self.window(x.bfloat16()).mean()"),
+    # Phases of a transposed convolution, side by side in a tile: pairs, results one by one, three phases. Then one
+    # phase in a tile, which has all channels; and a softmax over the channels.
+    "phases": task("ConvTranspose2d(64, 40, 4, stride=2, padding=1).bfloat16()", "3, 64, 30, 31",
+                   "self.window(x.bfloat16()).relu()"),
+    "phases_of_odd_lines": task("ConvTranspose2d(64, 48, 3, stride=2, padding=1).bfloat16()", "2, 64, 27, 33",
+                                "torch.tanh(self.window(x.bfloat16()))"),
+    "phases_of_a_line": task("ConvTranspose1d(64, 64, 6, stride=3, padding=2).half()", "4, 64, 300",
+                             "self.window(x.half())"),
+    "phases_and_a_minimum": task("ConvTranspose3d(64, 72, 3, stride=(2, 1, 2), padding=1)", "2, 64, 5, 9, 17",
+                                 "self.window(x).amin(1, keepdim=True)"),
+    "softmax_of_rows": task("Conv2d(64, 64, 3, padding=1).bfloat16()", "2, 64, 24, 31",
+                            "self.window(x.bfloat16()).softmax(1)"),
     # Images whose channels do not begin at multiples of 16 bytes.
     "rows_of_small_images": task("Conv2d(72, 40, 3, padding=1).bfloat16()", "5, 72, 7, 7", "self.window(x.bfloat16())"),
     "rows_of_floats": task("Conv3d(64, 40, 3, stride=(1, 2, 1), padding=(2, 1, 0))", "2, 64, 5, 9, 8"),
@@ -172,6 +184,9 @@ PATCHES = {
 KERNELS = {"tensor_cores": ["pack", "window"], "runs": ["pack", "window"],
            "rows_of_small_images": ["elementwise_1", "arrange_2", "window_2"],
            "rows_of_floats": ["arrange", "arrange_wide", "window"],
+           **dict.fromkeys(("phases", "phases_of_odd_lines", "phases_of_a_line", "softmax_of_rows"),
+                           ["elementwise_1", "arrange_2", "window_2"]),
+           "phases_and_a_minimum": ["arrange", "arrange_wide", "window"],
            "pixels_of_small_images": ["elementwise_1", "arrange_2", "window_2"],
            "pixels_in_fours": ["elementwise_1", "matmul_2"], "pixels_in_place": ["elementwise_1", "matmul_2"],
            "reductions_over_the_channels": ["pack_1", "window_1", "pack_2", "window_2"],
