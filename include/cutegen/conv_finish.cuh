@@ -15,7 +15,7 @@
 //   index of a position among the positions of all images. The position is number `line` (0 to 63)
 //   of a block. `own` is phase * 128 + its number (0 to 127) among the consumer's positions.
 //   - With G::kSlice 0, results leave registers directly: `c` is a ConvChannel (conv_result.cuh), and
-//     `lane` is c.lane. This suits results whose channels are contiguous.
+//     `lane` is c.lane. This suits results whose channels are contiguous. kSpread must be 1.
 //   - Otherwise, kSlice channels at a time pass through shared memory, so that neighbouring threads
 //     store neighbouring positions. Then `c` is an int, `lane` is 0, and the storage must have a
 //     member `staged`. kSlice is a multiple of 8 * kSpread. With G::kPairs, kSpread is 2, and
@@ -138,19 +138,16 @@ class ConvFinish {
       finish_slices(storage, results, row_of, place, read, value, store);
     } else {
       const int thread = threadIdx.x % 128, channel = thread % 4 * 2, top = thread / 32 * 16 + thread % 32 / 4;
+      static_assert(kSpread == 1);
       CUTE_UNROLL
-      for (int line = 0; line < 2 * Blocks * kSpread; ++line) {  // a thread holds parts of these rows
-        const int block = line / 2 % Blocks, half = line % 2, phase = line / (2 * Blocks);
-        auto const at = place(row_of(block, top + half * 8), channel,
-                              phase * 128 + block * 64 + top + half * 8);
+      for (int line = 0; line < 2 * Blocks; ++line) {  // a thread holds parts of these rows
+        const int block = line / 2, half = line % 2;
+        auto const at = place(row_of(block, top + half * 8), channel, block * 64 + top + half * 8);
         CUTE_UNROLL
         for (int first = 0; first < kColumns; first += 8)
-          eight(
-              [&](int i) {
-                return results[block][(phase * kColumns + first) * 2 + i / 2 * 4 + half * 2 + i % 2];
-              },
-              [&](int i) { return ConvChannel{channel, (first + i) / 2 * 8 + i % 2}; }, at, read,
-              value, store);
+          eight([&](int i) { return results[block][first * 2 + i / 2 * 4 + half * 2 + i % 2]; },
+                [&](int i) { return ConvChannel{channel, (first + i) / 2 * 8 + i % 2}; }, at, read,
+                value, store);
       }
     }
   }

@@ -73,7 +73,8 @@ bool params_legal(const Fused& fused, const Json& params) {
   const int64_t taps = product(w.kernel) / window_depth(fused);
   const bool phased = count_of(l.phases) > 1;
   if (phased && (!l.patched() || l.kept > 0 || product(w.kernel) > kMostPhaseTaps)) return false;
-  if (l.spread > 1 && (l.tile_n % l.spread != 0 || l.channels() % 32 != 0)) return false;
+  if (l.spread > 1 && (l.slice == 0 || l.tile_n % l.spread != 0 || l.channels() % 32 != 0))
+    return false;
   if (fused.reduces() && l.channels() < fused.axes[1].size) return false;
   return l.fits() && (!l.patched() || (unit && taps <= kMostTaps)) &&
          (l.kept == 0 || fused.axes[1].size <= l.tile_n) &&
@@ -85,6 +86,7 @@ std::set<int> finish_insts(const Fused& fused) {
   const std::vector<int> once = channel_values(fused);
   std::set<int> found;
   std::vector<int> open;
+  open.reserve(fused.outputs.size());
   for (const FusedOutput& output : fused.outputs) open.push_back(output.inst);
   while (!open.empty()) {
     const int inst = open.back();
@@ -152,8 +154,8 @@ double rows_seconds(const Fused& fused, const Json& params) {
                 rounds = ceil_div(tiles, kSms);
   // A tile has the filter taps of its phase, on average.
   const double share = share_of_taps(fused), steps = double(rows_steps(fused)) * share;
-  const auto taps =
-      l.patched() ? double(product(rows_window(fused).kernel) / window_depth(fused)) * share : 1.0;
+  const int64_t taps_of_patch = product(rows_window(fused).kernel) / window_depth(fused);
+  const double taps = l.patched() ? double(taps_of_patch) * share : 1.0;
   const double lines = l.patched() ? double(l.lines() * l.columns()) : double(l.tile_m);
   const double loaded = 128 * steps * (lines / taps + double(l.kept > 0 ? 0 : l.tile_n));
   // Narrow tiles are bound by reads of shared memory.
@@ -184,9 +186,8 @@ double implicit_seconds(const Fused& fused) {
                 channels = input_channels(fused),
                 rounds = ceil_div(ceil_div(rows_of(fused), 256) * ceil_div(out, tile_n), kSms);
   const int64_t phases = count_of(rows_phases(fused));
-  const double multiplied =
-      double(256 * tile_n * channels * product(fused.window->window.kernel) / phases) /
-      (halves(fused) ? 2048 : 1024) / 0.75;
+  const double multiplied = double(256 * tile_n * channels * product(fused.window->window.kernel)) /
+                            double(phases) / (halves(fused) ? 2048 : 1024) / 0.75;
   const double copied =
       double(ceil_div(channels, 64)) * (halves(fused) ? 15e3 : 30e3) / double(phases);
   const double finished = finish_cycles(fused, halves(fused) ? 130 : 100, 230) * double(tile_n);
@@ -246,10 +247,10 @@ std::vector<std::string> sizes_of_phase(const Fused& fused) {
 
 // The input's positions, as a plan expression.
 std::string positions_of(const Fused& fused) {
-  std::vector<std::string> sizes;
+  std::string text;
   for (size_t i = 0; i < fused.window->window.rank(); ++i)
-    sizes.push_back("(" + size_text(fused, fused.window->input, i + 2) + ")");
-  return join(sizes, "*");
+    text += fmt::format("{}({})", i ? "*" : "", size_text(fused, fused.window->input, i + 2));
+  return text;
 }
 
 // The width of the turning kernel's loads: several positions if they are contiguous and aligned.
@@ -260,7 +261,7 @@ std::string vector_rule(const Fused& fused) {
   for (size_t i = leaf.window.rank() + 1; i >= 2; --i) {
     const std::string size = size_text(fused, leaf.input, i);
     apart += fmt::format("{}(({}) == {} ? 0 : 1)", apart.empty() ? "" : "+", step(i), distance);
-    distance = distance == "1" ? "(" + size + ")" : fmt::format("{}*({})", distance, size);
+    distance = distance == "1" ? fmt::format("({})", size) : fmt::format("{}*({})", distance, size);
   }
   std::string rule = "1";
   for (int64_t vector = 2; vector <= 16 / int64_t(size_of(leaf.input.dtype)); vector *= 2) {

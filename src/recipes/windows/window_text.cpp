@@ -486,6 +486,7 @@ namespace {
 // Where a kernel keeps the values of a channel.
 std::vector<std::string> kept_elements(const Piece& piece) {
   std::vector<std::string> list;
+  list.reserve(piece.targets.size());
   for (size_t i = 0; i < piece.targets.size(); ++i)
     list.push_back(fmt::format("kept.element[{}]", i));
   return list;
