@@ -13,10 +13,10 @@
 //
 // A tile has kTileM positions. wgmma computes blocks of 64 positions: 8 lines of 8 positions (kAcross
 // 8), or 64 positions of a line (kAcross 64). The parts of a tile outside the image are wasted. With
-// kAcross 1, a strip of an image has kStrip columns. A line of its patch has kColumns columns: the
-// columns of the strip, and those that filter taps add. A tile has kTileM of the strip's lines *
-// kColumns places, one line after the other, so that neighbouring threads store neighbouring
-// results even if a line is short. Places after a line's kStrip columns are wasted.
+// kAcross 1, a tile joins lines: an image has strips of kStrip columns, and a line of a patch has
+// kColumns places, for these columns and for those that filter taps add. A tile has kTileM places,
+// one line after the other, so that neighbouring threads store neighbouring results even if a line
+// is short. The places after a line's kStrip columns are wasted.
 //
 // - With kTileM 128, two consumer warpgroups take turns: while one multiplies a tile, the other
 //   runs the epilogue of another tile (the work after the convolution). With kTileM 256, both
@@ -104,7 +104,7 @@ struct PatchTiles {
   }
 
   // A Corner is the position of a tile's patch, without the offset of a filter tap. The tile's first
-  // result is the one number `skipped` of the patch.
+  // result belongs to place number `skipped` of the patch.
   struct Corner {
     int image, z, y, x, skipped;
   };

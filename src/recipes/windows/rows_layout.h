@@ -21,11 +21,8 @@ constexpr int64_t kRowsDepth = 64, kWideRowsDepth = 32;
 
 struct RowsLayout {
   int64_t rank = 2;
-  Phases phases = {1, 1, 1};
-  int64_t spread = 1;                                   // phases of the last axis that a tile has
-  int64_t channels() const { return tile_n / spread; }  // output channels of a tile
-  // Phases that have tiles of their own.
-  int64_t tile_phases() const { return count_of(phases) / spread; }
+  Phases phases = {1, 1, 1};           // of a transposed convolution, on each axis
+  int64_t spread = 1;                  // phases of the last axis that a tile has
   int64_t tile_m = 128, tile_n = 128;  // positions and columns of a tile
   // Positions of a block along the last axis. 1: a tile joins lines; 0: no patches.
   int64_t across = 0;
@@ -38,6 +35,8 @@ struct RowsLayout {
   int64_t rows = 0;                 // reductions over the channels
   int64_t slice = 0;                // channels whose results are in shared memory at a time
 
+  int64_t channels() const { return tile_n / spread; }               // output channels of a tile
+  int64_t tile_phases() const { return count_of(phases) / spread; }  // with tiles of their own
   bool patched() const { return across > 0; }
   bool joins_lines() const { return across == 1; }
   int64_t height() const;  // of a tile, in positions

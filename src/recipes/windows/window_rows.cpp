@@ -321,12 +321,12 @@ class RowsPlan {
     if (may_pair()) part.defines[label_("PAIRS")] = misaligned_pairs(fused_);
     part.symbols[label_("vector")] = vector_rule(fused_);
     part.defines[label_("VECTOR")] = label_("vector");
-    if (layout_.kept > 0) {
-      part.requirements.push_back(
-          fmt::format("{} <= {}", out_of_group_text(fused_), layout_.tile_n));
+    // Weights that stay in shared memory, and reductions, need all channels in one tile.
+    if (layout_.kept > 0 || fused_.reduces())
+      part.requirements.push_back(fmt::format("{} <= {}", out, layout_.channels()));
+    if (layout_.kept > 0)
       part.requirements.push_back(
           fmt::format("{} <= {}", label_("depth"), layout_.kept * kRowsDepth));
-    }
   }
 
   // Adds the scratch memory for operands of a type. The words begin with `prefix`.

@@ -144,7 +144,7 @@ TEST(WindowRows, DividesStridedTransposedConvolutionsIntoPhases) {
   const RowsCase c("conv_transposed_bf16");
   const std::string source = c.program({{"by_rows", 1}}).sources.begin()->second;
   EXPECT_THAT(source, HasSubstr("kPhases = 2, kSpread = 2;"));
-  // Phase 0 of the lines has the taps of one line of the window, phase 1 those of both lines.
+  // The window has 2 x 2 taps. Even lines of the result use its first line, odd lines use both.
   EXPECT_THAT(source, HasSubstr("return phase == 0 ? 0x3u : 0xfu;"));
   EXPECT_THAT(source, HasSubstr("rest % window.out[2] * 2 + own / 128;"));
   Json params = c.match.safe;
@@ -164,7 +164,9 @@ TEST(WindowRows, ATileThatReducesOverManyChannelsHasOnePhase) {
 
 TEST(WindowRows, ReducesOverTheChannelsOfATile) {
   const RowsCase c("conv_min_bf16");
-  const std::string source = c.program({{"by_rows", 1}}).sources.begin()->second;
+  const KernelProgram p = c.program({{"by_rows", 1}, {"rows_keep", 0}, {"rows_n", 64}});
+  EXPECT_THAT(to_json(p.plan).at("requires").dump(), HasSubstr("dim(window_weight,0)/(1) <= 64"));
+  const std::string source = p.sources.begin()->second;
   EXPECT_THAT(source, HasSubstr("kRowValues = 1;"));
   EXPECT_THAT(source, HasSubstr("conv.template reduce<cutegen::Min, true>("));
   Json params = c.match.safe;
