@@ -45,9 +45,20 @@ bool MbarrierPhases::valid_address(Warp& w, uint32_t mask, const AddressSummary&
   return false;
 }
 
+bool MbarrierPhases::known(const Warp& w, const CtaState& owner, const Mbarrier& b) const {
+  if (!owner.hazards || !owner.hazards->clocks.vector()) return true;
+  const Clocks& clocks = owner.hazards->clocks;
+  return clocks.ordered(clocks.peer(cta_.rank, w.index), b.maker, b.label);
+}
+
 bool MbarrierPhases::live(const Warp& w, int lane, const CtaState& owner, uint64_t at) {
-  if (owner.mbarriers.find(at)) return true;
-  fail(w, lane, owner, at, "it is not initialised (mbarrier.init), or no longer (mbarrier.inval)");
+  const Mbarrier* b = owner.mbarriers.find(at);
+  if (b && known(w, owner, *b)) return true;
+  fail(w, lane, owner, at,
+       b ? fmt::format("nothing orders this access after its initialisation by another warp at {}: "
+                       "put __syncthreads() or a barrier of the cluster after mbarrier.init",
+                       cta_.place(b->pc))
+         : "it is not initialised (mbarrier.init), or no longer (mbarrier.inval)");
   return false;
 }
 
@@ -58,7 +69,7 @@ bool MbarrierPhases::ready(Warp& w, int lane, const CtaState& owner, uint64_t at
   if (!valid_address(w, mask, summarize(places, mask), places) || !live(w, lane, owner, at))
     return false;
   const Mbarrier& b = *owner.mbarriers.find(at);
-  if (b.unfenced < 0 || !owner.hazards || !owner.hazards->clocks.vector()) return true;
+  if (b.fenced || !owner.hazards || !owner.hazards->clocks.vector()) return true;
   cta_.report(w, lane,
               {.kind = "missing_proxy_fence",
                .message = fmt::format("a copy signals the mbarrier at offset {} of shared memory, "

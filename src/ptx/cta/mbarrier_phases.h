@@ -24,7 +24,8 @@ class MbarrierPhases {
   CtaState* owner_of(const Warp& w, int lane, uint64_t& at);
   // Checks that the addresses are aligned and inside shared memory.
   bool valid_address(Warp& w, uint32_t mask, const AddressSummary& sum, const uint64_t* at);
-  // Checks that an initialised mbarrier is at the address.
+  // Checks that an initialised mbarrier is at the address, and that a synchronisation orders its
+  // initialisation before this access.
   bool live(const Warp& w, int lane, const CtaState& owner, uint64_t at);
   // Checks the mbarrier of a bulk copy: calls valid_address() and live(), and checks that the
   // initialised mbarrier is visible to the async proxy.
@@ -38,6 +39,9 @@ class MbarrierPhases {
   void fail(const Warp& w, int lane, const CtaState& owner, uint64_t at, const std::string& what);
 
  private:
+  // Whether the initialisation of an mbarrier happened before the warp's next access.
+  bool known(const Warp& w, const CtaState& owner, const Mbarrier& b) const;
+
   CtaState& cta_;
 };
 

@@ -99,10 +99,13 @@ bool init(CtaState& cta, MbarrierPhases& phases, Warp& w, const Inst& in, int la
   const uint32_t count = word_at(w, in.b, lane);
   const std::string wrong = wrong_init(cta, at, count);
   if (!wrong.empty()) return phases.fail(w, lane, cta, at, wrong), false;
-  cta.mbarriers.add(at, count, w.current.pc, w.index);
+  Mbarrier& b = cta.mbarriers.add(at, count, w.current.pc, w.index);
   ++cta.mbarriers.changes;
   cta.guard.add(SharedGuard::Mark::mbarrier, at, at + kMbarrierBytes);
-  if (cta.hazards && cta.hazards->clocks.vector()) cta.hazards->clocks.init_mbarrier(at);
+  if (cta.hazards && cta.hazards->clocks.vector()) {
+    cta.hazards->clocks.init_mbarrier(at);
+    b.label = cta.hazards->clocks.label(w.index);
+  }
   return true;
 }
 

@@ -229,6 +229,19 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param.name); });
 #undef INIT
 
+TEST(Mbarrier, OtherWarpsMayUseItOnlyAfterABarrier) {
+  std::string text = hand_over;
+  text.erase(text.find("bar.sync 0;"), 11);
+  for (Order order : {Order::in_order, Order::reversed, Order::mixed}) {
+    const MbarrierOutcome o = run_mbarrier(text, 64, LaunchStatus::finding, order);
+    const Finding f = o.report.finding.value_or(Finding{});
+    EXPECT_EQ(f.kind, "bad_mbarrier");
+    EXPECT_NE(f.message.find("initialis"), std::string::npos) << f.message;
+  }
+  EXPECT_NE(mbarrier_finding(text, "bad_mbarrier").message.find("put __syncthreads()"),
+            std::string::npos);
+}
+
 TEST(Mbarrier, ItsMemoryMayBeReusedAfterInval) {
   const MbarrierOutcome o =
       run_mbarrier(init(1) +

@@ -47,7 +47,7 @@ const Mbarrier* Mbarriers::in(uint64_t from, uint64_t to) const {
 
 void Mbarriers::fence(int warp) {
   for (auto& [at, b] : live_)
-    if (b.unfenced == warp) b.unfenced = -1;
+    if (b.maker == warp) b.fenced = true;
 }
 
 }  // namespace cutegen::ptx

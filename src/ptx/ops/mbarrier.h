@@ -47,9 +47,10 @@ struct Mbarrier {
   uint32_t expected = 0, pending = 0;
   int64_t bytes = 0;  // the tx-count: expected minus completed bytes
   uint64_t phase = 0;
-  int32_t pc = 0;  // pc of its mbarrier.init
-  // The warp that initialised the mbarrier; -1 if a fence made the mbarrier visible to bulk copies.
-  int unfenced = -1;
+  int32_t pc = 0;       // pc of its mbarrier.init
+  int maker = -1;       // the warp that initialised it
+  uint32_t label = 0;   // of that warp, at the time (ptx/checks/clocks.h)
+  bool fenced = false;  // whether a fence made it visible to bulk copies
 
   const char* expect(int64_t n);
   const char* complete(int64_t n);
@@ -72,7 +73,7 @@ class Mbarriers {
   }
   const Mbarrier* find(uint64_t at) const { return const_cast<Mbarriers*>(this)->find(at); }
   Mbarrier& add(uint64_t at, uint32_t expected, int32_t pc, int warp) {
-    return live_[at] = {.expected = expected, .pending = expected, .pc = pc, .unfenced = warp};
+    return live_[at] = {.expected = expected, .pending = expected, .pc = pc, .maker = warp};
   }
   void erase(uint64_t at) { live_.erase(at); }
   // Makes the mbarriers that a warp has initialised visible to the async proxy.
