@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An excerpt of the official shape: a few of its rows (and columns), and their truth.
+"""An excerpt of a large shape: a few of its rows (and columns), and their truth.
 
-The official tensors of many tasks do not fit into this process, and their float64 truth takes too long.
+The tensors of many official shapes do not fit into this process, and their float64 truth takes too long.
 Most tasks treat some axes as a batch: each index along such an axis gives its own part of the output.
 An excerpt has `count` of `of` indices along these axes. If inputs repeat the excerpt's inputs, the output
 repeats the excerpt's output.
@@ -67,6 +67,8 @@ class Planner:
     def __init__(self, source: Source, train: bool, constants: Constants, dependent: Collection[int]) -> None:
         self.source, self.train, self.dependent = source, train, dependent
         self.constants = constants
+        self.whole = {**source.constants, **constants}  # before any cut
+        self.cut_names: set[str] = set()
         self.cuts: Cuts = {}
         self.axes: list[Json] = []
         self.cut_axes: list[int] = []  # axis of the results, for each of `axes`
@@ -117,6 +119,7 @@ class Planner:
                 dims = None if found is None else self.dims(found, axis, of, count)
             if found is not None and dims:
                 self.constants, self.cuts = change(count)
+                self.cut_names = {n for n, v in self.constants.items() if v != self.whole[n]}
                 self.now = found
                 self.axes.append({"of": of, "count": count, "dims": dims})
                 self.cut_axes.append(axis)
@@ -124,7 +127,7 @@ class Planner:
 
     def ways(self, of: int) -> Iterator[Callable[[int], tuple[Constants, Cuts]]]:
         """Functions count -> (constants, cuts), which change constants of this value or else cut tensors."""
-        names = [n for n, v in self.source.constants.items() if v == of and n not in self.constants]
+        names = [n for n, v in self.whole.items() if v == of and n not in self.cut_names]
         names = names[:MOST_PLACES]
         for some in [[n] for n in names] + ([names] if len(names) > 1 else []):
             yield functools.partial(self.with_constants, some)
@@ -178,7 +181,7 @@ class Planner:
 
 
 def plan(request: Json) -> Json:
-    """Plans an excerpt: constants, axes and the resulting shapes."""
+    """Plans an excerpt of the shape in the request: constants, axes and the resulting shapes."""
     source = Source(request["source"], request["file"])
     dependent: set[int] = set()
     while True:

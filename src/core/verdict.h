@@ -149,7 +149,7 @@ struct Verdict {
   std::string gpu, driver;  // such as "NVIDIA H200" and "580.159.04"; empty on the simulator
   std::vector<std::string> build_ids;
   // Version of the judging rules; verdicts of different versions are not comparable.
-  int policy_version = 11;
+  int policy_version = 12;
   std::string math_mode;  // the task's math mode, from mode_text()
   std::vector<RungReport> rungs;
   Feedback feedback;

@@ -34,7 +34,7 @@ Found excerpt_of(const std::string& forward, const std::string& inputs) {
   auto task = test_worker().describe(Context(), file.path(), {.shrink = false});
   EXPECT_TRUE(task) << task.error().text();
   if (!task) return out;
-  out.excerpt = test_worker().plan_excerpt(Context(), *task);
+  out.excerpt = test_worker().plan_excerpt(Context(), *task, task->official());
   if (out.excerpt)
     out.set = test_worker().make_excerpt(Context(), *task, *out.excerpt, "signed", 7);
   return out;
@@ -52,6 +52,28 @@ TEST(Excerpt, RowsOfASoftmax) {
   EXPECT_THAT(f.excerpt->shape.constants,
               ElementsAre(std::pair<std::string, int64_t>("rows", count)));
   EXPECT_TRUE(f.set) << f.set.error().text();
+}
+
+TEST(Excerpt, RowsOfAShapeOfTheUser) {
+  TaskFile file("task", excerpt_task("torch.softmax(x * y, -1)",
+                                     "torch.randn(rows, size), torch.randn(size)"));
+  auto task = test_worker().describe(Context(), file.path(), {.shrink = false});
+  ASSERT_TRUE(task) << task.error().text();
+  ShapeCase wide = task->official();
+  wide.name = "wide", wide.kind = ShapeKind::user;
+  wide.constants = {{"rows", 100'000}, {"size", 2048}};
+  wide.tensors["x"] = wide.tensors["out"] = {100'000, 2048}, wide.tensors["y"] = {2048};
+  auto excerpt = test_worker().plan_excerpt(Context(), *task, wide);
+  ASSERT_TRUE(excerpt) << excerpt.error().text();
+  ASSERT_EQ(excerpt->axes.size(), 1u);
+  EXPECT_EQ(excerpt->axes[0].of, 100'000);
+  const int64_t count = excerpt->axes[0].count;
+  EXPECT_THAT(excerpt->shape.tensors.at("out"), ElementsAre(count, 2048));
+  const std::map<std::string, int64_t> constants(excerpt->shape.constants.begin(),
+                                                 excerpt->shape.constants.end());
+  EXPECT_EQ(constants, (std::map<std::string, int64_t>{{"rows", count}, {"size", 2048}}));
+  auto set = test_worker().make_excerpt(Context(), *task, *excerpt, "signed", 7);
+  EXPECT_TRUE(set) << set.error().text();
 }
 
 TEST(Excerpt, RowsOfEightBitFloats) {
@@ -105,7 +127,7 @@ TEST(Excerpt, ResultsDifferFromRowToRow) {
                 excerpt_task("torch.relu(x) + 1", "torch.randn(rows, size), torch.randn(size)"));
   auto task = test_worker().describe(Context(), file.path(), {.shrink = false});
   ASSERT_TRUE(task) << task.error().text();
-  auto excerpt = test_worker().plan_excerpt(Context(), *task);
+  auto excerpt = test_worker().plan_excerpt(Context(), *task, task->official());
   ASSERT_TRUE(excerpt) << excerpt.error().text();
   for (uint64_t seed = 0; seed < 16; ++seed) {
     auto set = test_worker().make_excerpt(Context(), *task, *excerpt, "signed", seed);

@@ -156,7 +156,7 @@ TEST(Mutated, AnExcerptHasFinalValues) {
   auto task = described(task_text("    def forward(self, x, y):\n        x.add_(y)\n",
                                   "torch.randn(8192, 512), torch.randn(8192, 512)"));
   ASSERT_TRUE(task) << task.error().text();
-  auto planned = test_worker().plan_excerpt(Context(), *task);
+  auto planned = test_worker().plan_excerpt(Context(), *task, task->official());
   ASSERT_TRUE(planned) << planned.error().text();
   EXPECT_LT(planned->shape.tensors.at("x")[0], task->official().tensors.at("x")[0]);
   auto set = test_worker().make_excerpt(Context(), *task, *planned, "signed", 7);
@@ -173,7 +173,7 @@ TEST(Mutated, AnExcerptCutsEveryMutatedTensor) {
                           "        return x * 2\n",
                           "torch.randn(4096, 4096), torch.randn(511)"));
   ASSERT_TRUE(task) << task.error().text();
-  auto planned = test_worker().plan_excerpt(Context(), *task);
+  auto planned = test_worker().plan_excerpt(Context(), *task, task->official());
   ASSERT_FALSE(planned);
   EXPECT_EQ(planned.error().kind, ErrorKind::unsupported);
   EXPECT_THAT(planned.error().message, HasSubstr("no axis of its output can be cut"));

@@ -263,16 +263,16 @@ Json set_request(const Task& task, const ShapeCase& shape, const std::string& fa
   return request;
 }
 
-Json plan_excerpt_request(const Task& task) {
-  Json out = set_request(task, task.official(), "signed", 1);
+Json plan_excerpt_request(const Task& task, const ShapeCase& shape) {
+  Json out = set_request(task, shape, "signed", 1);
   out["type"] = "plan_excerpt";
   return out;
 }
 
-Result<Excerpt> excerpt_from_json(const Json& reply, const Task& task) {
+Result<Excerpt> excerpt_from_json(const Json& reply, const Task& task, const ShapeCase& shape) {
   ObjectReader r(reply, "excerpt#");
   Excerpt out;
-  out.shape = task.official();
+  out.shape = shape;
   CG_TRY(Json constants, r.object("constants"));
   CG_TRY(out.shape.constants, read_json<ShapeConstants>(constants, r.place("constants")));
   CG_TRY(Json axes, r.array("axes"));

@@ -37,10 +37,10 @@ Result<DescribedShapes> shapes_from_json(const Json& reply, const Task& task,
                                          const std::vector<ShapeConstants>& wanted);
 Json set_request(const Task& task, const ShapeCase& shape, const std::string& family,
                  uint64_t seed);
-Json plan_excerpt_request(const Task& task);
+Json plan_excerpt_request(const Task& task, const ShapeCase& shape);
 // Reads the description of an excerpt (struct Excerpt). In the reply, each axis of the excerpt must
 // occur in every output, with its size in the task file.
-Result<Excerpt> excerpt_from_json(const Json& reply, const Task& task);
+Result<Excerpt> excerpt_from_json(const Json& reply, const Task& task, const ShapeCase& shape);
 Json excerpt_request(const Task& task, const Excerpt& excerpt, const std::string& family,
                      uint64_t seed);
 Json fill_request(const Task& task, const ShapeCase& shape, const std::string& family,

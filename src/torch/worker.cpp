@@ -45,7 +45,8 @@ class ProcessWorker final : public TorchWorker {
   }
   Result<TensorSet> make_set(const Context& ctx, const Task& task, const ShapeCase& shape,
                              const std::string& family, uint64_t seed) override;
-  Result<Excerpt> plan_excerpt(const Context& ctx, const Task& task) override;
+  Result<Excerpt> plan_excerpt(const Context& ctx, const Task& task,
+                               const ShapeCase& shape) override;
   Result<TensorSet> make_excerpt(const Context& ctx, const Task& task, const Excerpt& excerpt,
                                  const std::string& family, uint64_t seed) override;
   Result<std::vector<std::string>> fill(const Context& ctx, const Task& task,
@@ -310,10 +311,11 @@ Result<TensorSet> ProcessWorker::take_set(wire::Frame reply, const Task& task,
   return set;
 }
 
-Result<Excerpt> ProcessWorker::plan_excerpt(const Context& ctx, const Task& task) {
+Result<Excerpt> ProcessWorker::plan_excerpt(const Context& ctx, const Task& task,
+                                            const ShapeCase& shape) {
   show_neighbours(task.file, task.source);
-  CG_TRY(wire::Frame reply, call(ctx, plan_excerpt_request(task), task.file));
-  return excerpt_from_json(reply.body, task);
+  CG_TRY(wire::Frame reply, call(ctx, plan_excerpt_request(task, shape), task.file));
+  return excerpt_from_json(reply.body, task, shape);
 }
 
 Result<TensorSet> ProcessWorker::make_excerpt(const Context& ctx, const Task& task,
@@ -360,7 +362,7 @@ Result<void> ProcessWorker::hand_over(const Context& ctx, const Task& task,
 
 }  // namespace
 
-Result<Excerpt> TorchWorker::plan_excerpt(const Context&, const Task&) {
+Result<Excerpt> TorchWorker::plan_excerpt(const Context&, const Task&, const ShapeCase&) {
   return unsupported_error("this worker cannot make excerpts");
 }
 

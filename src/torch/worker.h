@@ -108,7 +108,7 @@ struct TensorSet {
   bool as_made = false;            // inputs equal the inputs of the family "made"
 };
 
-// An excerpt: a few rows (and columns) of the official shape whose truth can be computed
+// An excerpt: a few rows (and columns) of a large shape whose truth can be computed
 // separately. An excerpt has `count` of the `of` indices along each axis. If inputs and parameters
 // repeat the excerpt's values along the excerpt's axes, the outputs repeat, too.
 struct ExcerptAxis {
@@ -121,7 +121,7 @@ struct Cut {
   int64_t count = 0;
 };
 struct Excerpt {
-  ShapeCase shape;  // kind `official`, but with the excerpt's sizes
+  ShapeCase shape;  // the large shape, but with the excerpt's sizes
   std::vector<ExcerptAxis> axes;
   std::vector<Cut> cuts;  // tensors that the worker draws whole and then shortens
 };
@@ -156,8 +156,9 @@ class TorchWorker {
   // "extremes". Programs must not learn the seed.
   virtual Result<TensorSet> make_set(const Context& ctx, const Task& task, const ShapeCase& shape,
                                      const std::string& family, uint64_t seed) = 0;
-  // Finds an excerpt of the task. Returns the error `unsupported` if no excerpt is small enough.
-  virtual Result<Excerpt> plan_excerpt(const Context& ctx, const Task& task);
+  // Finds an excerpt of a shape. Returns the error `unsupported` if no excerpt is small enough.
+  virtual Result<Excerpt> plan_excerpt(const Context& ctx, const Task& task,
+                                       const ShapeCase& shape);
   // Draws a set like make_set(), but for an excerpt. Returns the error `unsupported` if the values
   // show that the rows are not independent.
   virtual Result<TensorSet> make_excerpt(const Context& ctx, const Task& task,

@@ -220,7 +220,7 @@ Result<void> Evaluator::open_new(const Context& ctx, Task described) {
         wanted.emplace_back(*shape, family);
   open->pool->refill_in_background(wanted);
   if (official_) official_->open_task(task, open->families);
-  if (!options_.device.is_gpu() && !is_test_shape(task.official())) open_excerpts(ctx, *open);
+  if (!options_.device.is_gpu()) open_excerpts(ctx, *open);
   const Roofline bounds = floor_of(services_.gpu, task);
   out.task = task;
   out.floor_ns = bounds.floor_ns, out.floor_bound_by = bounds.bound_by;
@@ -238,16 +238,19 @@ Result<void> Evaluator::open_new(const Context& ctx, Task described) {
 }
 
 void Evaluator::open_excerpts(const Context& ctx, Open& open) {
-  std::unique_lock hold(worker_lock_);
-  auto planned = worker_->plan_excerpt(ctx, open.task);
-  hold.unlock();
   open.excerpts = std::make_shared<Excerpts>(
-      open.task, std::move(planned),
-      [this, &task = open.task](const Context& c, const torch::Excerpt& excerpt,
-                                const std::string& family, uint64_t seed) {
+      open.task, [this, &task = open.task](const Context& c, const torch::Excerpt& excerpt,
+                                           const std::string& family, uint64_t seed) {
         std::lock_guard one_at_a_time(worker_lock_);
         return worker_->make_excerpt(c, task, excerpt, family, seed);
       });
+  for (const ShapeCase* shape : timed_shapes(open.task)) {
+    if (is_test_shape(*shape)) continue;
+    std::unique_lock hold(worker_lock_);
+    auto planned = worker_->plan_excerpt(ctx, open.task, *shape);
+    hold.unlock();
+    open.excerpts->add(*shape, std::move(planned));
+  }
 }
 
 Result<Evaluator::Open*> Evaluator::find(const std::string& id) {

@@ -53,7 +53,7 @@ class Evaluator {
     std::shared_ptr<TruthPool> pool;
     std::vector<std::string> families;  // the input distributions in use
     std::shared_ptr<DerivedShapes> derived;
-    std::shared_ptr<Excerpts> excerpts;  // null on a GPU; see eval/sets/excerpts.h
+    std::shared_ptr<Excerpts> excerpts;  // null on a GPU
     void pause() const {
       pool->pause();
       if (excerpts) excerpts->pause();

@@ -530,6 +530,22 @@ TEST(WeightedShapes, OneThatDoesNothingThereIsFoundOut) {
   EXPECT_THAT(v.feedback.headline, HasSubstr("at the shape 'wide' the program moves"));
 }
 
+TEST(WeightedShapes, OneWithoutComparedValuesIsNamed) {
+  World w(twice);
+  w.add_official(1 << 20);
+  const ShapeCase wide = weighted(w, "wide", 1);
+  auto timed = time_cases({&w.toy.task.official(), &wide},
+                          [&](const ShapeCase& shape) -> Result<TimingOutcome> {
+                            TimingOutcome one;
+                            one.end = rung_passed();
+                            one.timing.emplace().time_ns = 1000;
+                            if (shape.name == "wide") one.official_not_compared = "no excerpt";
+                            return one;
+                          });
+  ASSERT_TRUE(timed) << timed.error().text();
+  EXPECT_EQ(timed->outcome.official_not_compared, "shape 'wide': no excerpt");
+}
+
 TEST(WeightedShapes, APlanThatRefusesOneIsUnsupported) {
   World w(twice);
   w.add_official(1 << 20);

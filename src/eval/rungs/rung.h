@@ -35,8 +35,8 @@ struct Services {
   std::shared_ptr<Runner> runner;
   std::shared_ptr<Runner> simulator;  // on a GPU: a simulator that detects races; may be null
   std::shared_ptr<TruthPool> pool;
-  std::shared_ptr<Excerpts> excerpts;   // on a simulator: input sets for large official shapes
-  std::shared_ptr<GpuTruths> official;  // on a GPU: input sets for large official shapes
+  std::shared_ptr<Excerpts> excerpts;          // on a simulator: input sets for large shapes
+  std::shared_ptr<GpuTruths> official;         // on a GPU: input sets for large official shapes
   std::shared_ptr<HardwareCounters> counters;  // on a GPU: hardware counters for profiles
   DeviceName device_name;
   bool on_gpu() const { return device_name.is_gpu(); }

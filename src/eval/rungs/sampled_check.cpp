@@ -100,7 +100,8 @@ class Tiles {
   std::vector<uint8_t> touched_;
 };
 
-Compared compare(const ExcerptMemory::Output& o, const ExcerptMemory& memory, bool unfinished) {
+Compared compare(const ExcerptMemory::Output& o, const ExcerptMemory& memory,
+                 const std::string& shape, bool unfinished) {
   Compared out;
   Tiles tiles(o, memory.poison(), unfinished);
   WrittenErrors errors(*o.expected);
@@ -112,7 +113,7 @@ Compared compare(const ExcerptMemory::Output& o, const ExcerptMemory& memory, bo
     const Judgement j = judge(*o.expected, block);
     out.wrong += j.wrong;
     if (j.wrong == 0 || out.first) return;
-    Mismatch m = describe_mismatch(j, o.expected->spec, "official", memory.family());
+    Mismatch m = describe_mismatch(j, o.expected->spec, shape, memory.family());
     for (auto& at : m.first)
       for (size_t d = 0; d < at.size(); ++d) at[d] += origin[d];
     // Tiles share memory, so the place of the element is unknown.
@@ -122,7 +123,7 @@ Compared compare(const ExcerptMemory::Output& o, const ExcerptMemory& memory, bo
   if (out.first) out.first->elements = out.written, out.first->wrong = out.wrong;
   const Judgement whole = errors.judgement();
   if (out.wrong == 0 && !whole.passes())
-    out.whole = describe_mismatch(whole, o.expected->spec, "official", memory.family());
+    out.whole = describe_mismatch(whole, o.expected->spec, shape, memory.family());
   return out;
 }
 
@@ -143,7 +144,8 @@ bool changes_whole(const ExcerptMemory::Output& o) {
 // comparison of values skips elements that have their old values. `changed`: the number of elements
 // that have changed.
 std::optional<RungEnd> stores_old_values(const ExcerptMemory::Output& o,
-                                         const device::RunReport& report, int64_t changed) {
+                                         const device::RunReport& report, int64_t changed,
+                                         const std::string& shape) {
   const std::string& name = o.expected->spec.name;
   double stored = 0;
   for (const device::LaunchTrace& t : report.traces)
@@ -152,9 +154,9 @@ std::optional<RungEnd> stores_old_values(const ExcerptMemory::Output& o,
   if (stored < kEnough || double(changed) >= kLeastChanged * stored || !changes_whole(o))
     return std::nullopt;
   return rung_failed(
-      fmt::format("at the official shape the blocks that ran change {} of the {:.0f} elements of "
-                  "{} that they write",
-                  changed, stored, name),
+      fmt::format(
+          "at {} the blocks that ran change {} of the {:.0f} elements of {} that they write", shape,
+          changed, stored, name),
       "The module changes all elements. Does a condition keep the old values?");
 }
 
@@ -180,6 +182,8 @@ class Checking {
   }
 
  private:
+  std::string shape() const { return name_of(run_.official); }
+
   SampledCheck ended(RungEnd end) {
     out_.end = std::move(end);
     return std::move(out_);
@@ -206,9 +210,8 @@ class Checking {
     }
     if (stored * (1 + error) >= kLeastStored * wanted) return std::nullopt;
     return rung_failed(
-        fmt::format(
-            "at the official shape the blocks write {} of {} of outputs: the program omits work",
-            human(Bytes{int64_t(stored)}), human(Bytes{int64_t(wanted)})),
+        fmt::format("at {} the blocks write {} of {} of outputs: the program omits work", shape(),
+                    human(Bytes{int64_t(stored)}), human(Bytes{int64_t(wanted)})),
         "A sample of the blocks ran; the first figure is an estimate for all of them.");
   }
 
@@ -248,7 +251,7 @@ class Checking {
       const double least = std::max(kAllStored - 8 * error, kLeastStored / (1 + 2 * error));
       if (filled || wanted < most / 2 || stored >= least * wanted) continue;
       return rung_failed(
-          fmt::format("at the official shape the blocks write {} of the {} of {}",
+          fmt::format("at {} the blocks write {} of the {} of {}", shape(),
                       human(Bytes{int64_t(stored)}), human(Bytes{int64_t(wanted)}), info->name),
           "A sample of the blocks ran; the first figure is an estimate for all of them.");
     }
@@ -272,7 +275,7 @@ class Checking {
       const double first = only->unreached_from.at(info->name) * (count ? double(*count) : 0);
       const bool unknown = only->unreached_from.at(info->name) == 1;
       return rung_failed(
-          fmt::format("at the official shape no block of {} writes {:.3g}% of {}{}", only->kernel,
+          fmt::format("at {} no block of {} writes {:.3g}% of {}{}", shape(), only->kernel,
                       100 * share, info->name,
                       unknown ? "" : fmt::format(", from about element {:.0f} on", first)),
           "The simulator computed the addresses of the stores for blocks and threads of the whole "
@@ -294,8 +297,9 @@ class Checking {
         out_.not_compared = flow.why_not;
         continue;
       }
-      const Compared found = compare(o, run_.memory, !flow.complete);
-      if (auto end = stores_old_values(o, run_.report, found.written); end && flow.complete) {
+      const Compared found = compare(o, run_.memory, run_.official.name, !flow.complete);
+      if (auto end = stores_old_values(o, run_.report, found.written, shape());
+          end && flow.complete) {
         out_.end = std::move(*end);
         return;
       }
@@ -320,9 +324,8 @@ class Checking {
     const device::RunReport& report = ordinary ? *ordinary : run_.report;
     if (auto gap = run_.coverage.gap(report, run_.sources, compared_)) {
       const std::string text = fmt::format(
-          "at the official shape {:.3g}% of the executed instructions occur in no compared run: {} "
-          "line {}",
-          100 * gap->share, gap->kernel, gap->line);
+          "at {} {:.3g}% of the executed instructions occur in no compared run: {} line {}",
+          shape(), 100 * gap->share, gap->kernel, gap->line);
       if (gap->share > kMostUncovered)
         return ended(rung_ended(Status::unsupported, text,
                                 "Outputs there were not compared: " + out_.not_compared +
@@ -335,9 +338,9 @@ class Checking {
     const double share = arithmetic_of(report) / run_.official.flops.value;
     if (share >= kLeastArithmetic * *least) return std::move(out_);
     return ended(rung_ended(Status::unsupported,
-                            fmt::format("at the official shape the program executes {:.2g} of the "
-                                        "task's FLOPs, at test shapes at least {:.2g}",
-                                        share, *least),
+                            fmt::format("at {} the program executes {:.2g} of the task's FLOPs, at "
+                                        "test shapes at least {:.2g}",
+                                        shape(), share, *least),
                             "Outputs there were not compared: " + out_.not_compared + "."));
   }
 

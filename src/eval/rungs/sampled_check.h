@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a program at the official shape (the sizes in the task file) on the simulator, which runs
-// only a sample of its CTAs.
+// Checks a program at a large shape (the official shape, which has the sizes in the task file, or a
+// weighted shape) on the simulator, which runs only a sample of its CTAs.
 //
-// Contract: the inputs repeat an excerpt: a small part of the official shape with known truth, the
+// Contract: the inputs repeat an excerpt: a small part of the large shape with known truth, the
 // result in float64 (eval/sets/excerpts.h). If CTAs outside the sample cannot affect an output, the
 // check compares the written values with the excerpt's truth. If no output can be compared,
 // `not_compared` gives the reason. The run must then resemble the compared runs at smaller shapes:
@@ -31,7 +31,7 @@ struct SampledCheck {
 struct CheckedRun {
   const Task& task;
   const std::vector<std::string>& sources;  // the source file of each module
-  const ShapeCase& official;
+  const ShapeCase& official;                // the large shape
   const device::PlanSteps& steps;
   const device::RunReport& report;
   const ExcerptMemory& memory;

@@ -210,8 +210,8 @@ Result<TimingOutcome> time_official(const Evaluation& e, const TimingQuestion& a
   if (!official) return skipped("the official shape was not prepared");
   const bool compared = is_test_shape(*official->shape);
   Excerpts::Drawn drawn;
-  if (!compared && e.services.excerpts && official->shape->kind == ShapeKind::official) {
-    CG_TRY(drawn, e.services.excerpts->draw(e.ctx, asked.program_id));
+  if (!compared && e.services.excerpts) {
+    CG_TRY(drawn, e.services.excerpts->draw(e.ctx, official->shape->name, asked.program_id));
   }
   CG_TRY(ExcerptMemory memory, ExcerptMemory::make(e.task, *official, drawn));
   RunRequest request;

@@ -6,42 +6,54 @@ namespace {
 
 const std::vector<std::string> kFamilies{"made", "signed"};
 
-}  // namespace
-
-Excerpts::Excerpts(const Task& task, Result<torch::Excerpt> planned, Source source)
-    : random_(std::random_device()()) {
-  if (!planned) {
-    why_not_ = planned.error().message;
-    return;
-  }
-  excerpt_ = std::move(*planned);
-  pool_ = std::make_unique<TruthPool>(
-      task, [this, source = std::move(source)](const Context& ctx, const ShapeCase&,
-                                               const std::string& family, uint64_t seed) {
-        return source(ctx, excerpt_, family, seed);
-      });
-  std::vector<std::pair<ShapeCase, std::string>> wanted;
-  for (const std::string& family : kFamilies) wanted.emplace_back(excerpt_.shape, family);
-  pool_->refill_in_background(wanted);
+Excerpts::Drawn nothing(std::string why_not) {
+  return {.excerpt = nullptr, .set = nullptr, .why_not = std::move(why_not)};
 }
 
-Result<Excerpts::Drawn> Excerpts::draw(const Context& ctx, const std::string& program_id) {
-  if (!pool_) return Drawn{.excerpt = nullptr, .set = nullptr, .why_not = why_not_};
-  auto set = pool_->draw(ctx, excerpt_.shape, kFamilies[random_() % kFamilies.size()], program_id);
-  if (set) return Drawn{.excerpt = &excerpt_, .set = *set, .why_not = {}};
+}  // namespace
+
+Excerpts::Excerpts(const Task& task, Source source)
+    : task_(task), source_(std::move(source)), random_(std::random_device()()) {}
+
+void Excerpts::add(const ShapeCase& shape, Result<torch::Excerpt> planned) {
+  OfShape& of = shapes_[shape.name];
+  if (!planned) {
+    of.why_not = planned.error().message;
+    return;
+  }
+  of.excerpt = std::move(*planned);
+  of.pool = std::make_unique<TruthPool>(
+      task_, [this, &of](const Context& ctx, const ShapeCase&, const std::string& family,
+                         uint64_t seed) { return source_(ctx, of.excerpt, family, seed); });
+  std::vector<std::pair<ShapeCase, std::string>> wanted;
+  for (const std::string& family : kFamilies) wanted.emplace_back(of.excerpt.shape, family);
+  of.pool->refill_in_background(wanted);
+}
+
+Result<Excerpts::Drawn> Excerpts::draw(const Context& ctx, const std::string& shape,
+                                       const std::string& program_id) {
+  const auto at = shapes_.find(shape);
+  if (at == shapes_.end()) return nothing("the shape has no excerpt");
+  OfShape& of = at->second;
+  if (!of.pool) return nothing(of.why_not);
+  auto set =
+      of.pool->draw(ctx, of.excerpt.shape, kFamilies[random_() % kFamilies.size()], program_id);
+  if (set) return Drawn{.excerpt = &of.excerpt, .set = *set, .why_not = {}};
   const Error& why = set.error();
   if (why.kind != ErrorKind::unsupported && why.kind != ErrorKind::user) return fail(why);
-  why_not_ = why.message;
-  pool_.reset();
-  return Drawn{.excerpt = nullptr, .set = nullptr, .why_not = why_not_};
+  of.why_not = why.message;
+  of.pool.reset();
+  return nothing(of.why_not);
 }
 
 void Excerpts::pause() {
-  if (pool_) pool_->pause();
+  for (auto& [name, of] : shapes_)
+    if (of.pool) of.pool->pause();
 }
 
 void Excerpts::resume() {
-  if (pool_) pool_->resume();
+  for (auto& [name, of] : shapes_)
+    if (of.pool) of.pool->resume();
 }
 
 }  // namespace cutegen::eval

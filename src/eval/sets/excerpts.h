@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Excerpts: secret input sets for an excerpt, which is a small part of the official shape (the
-// sizes in the task file). The simulator cannot run the whole official shape, so it runs a sample
-// of CTAs on inputs that repeat the values of an excerpt.
+// Excerpts: secret input sets for excerpts, which are small parts of the task's large shapes (the
+// sizes in the task file, and weighted shapes). The simulator cannot run a large shape completely,
+// so it runs a sample of CTAs on inputs that repeat the values of an excerpt.
 //
-// Contract: draw() picks one of the input distributions `made` and `signed` at random and returns a
-// set as TruthPool::draw() does. If the task has no excerpt, `why_not` gives the reason.
+// Contract: call add() once for each large shape, before the first draw(). draw() picks one of the
+// input distributions `made` and `signed` at random and returns a set as TruthPool::draw() does. If
+// the shape has no excerpt, `why_not` gives the reason.
 //
-// Example: CG_TRY(auto drawn, excerpts.draw(ctx, id)); if (!drawn.set) note(drawn.why_not);
+// Example: CG_TRY(auto drawn, excerpts.draw(ctx, "official", id)); if (!drawn.set) note(drawn);
 #pragma once
 
+#include <map>
 #include <memory>
 
 #include "eval/sets/truth_pool.h"
@@ -19,24 +21,31 @@ class Excerpts {
  public:
   struct Drawn {
     const torch::Excerpt* excerpt = nullptr;
-    SetPtr set;           // null if the task has no excerpt
+    SetPtr set;           // null if the shape has no excerpt
     std::string why_not;  // the reason if `set` is null
   };
   using Source = std::function<Result<torch::TensorSet>(const Context&, const torch::Excerpt&,
                                                         const std::string& family, uint64_t seed)>;
 
+  Excerpts(const Task& task, Source source);
   // planned: the result of TorchWorker::plan_excerpt(); an error becomes the reason in `why_not`.
-  Excerpts(const Task& task, Result<torch::Excerpt> planned, Source source);
+  void add(const ShapeCase& shape, Result<torch::Excerpt> planned);
   // Returns an Error only if cutegen itself fails to compute a set.
-  Result<Drawn> draw(const Context& ctx, const std::string& program_id);
+  Result<Drawn> draw(const Context& ctx, const std::string& shape, const std::string& program_id);
   void pause();
   void resume();
 
  private:
-  torch::Excerpt excerpt_;
-  std::string why_not_;
-  std::unique_ptr<TruthPool> pool_;
+  struct OfShape {
+    torch::Excerpt excerpt;
+    std::string why_not;
+    std::unique_ptr<TruthPool> pool;  // null if there is no excerpt
+  };
+
+  const Task& task_;
+  Source source_;
   std::mt19937_64 random_;
+  std::map<std::string, OfShape> shapes_;  // by name
 };
 
 }  // namespace cutegen::eval

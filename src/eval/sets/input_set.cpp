@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/weighted.h"
 #include "tensor/half.h"
 
 namespace cutegen::eval {
@@ -71,8 +72,8 @@ Result<Expected> expected_of(const Task& task, const TensorInfo& info, const Sha
   if (const torch::TensorSlot* slot = find_slot(set, info.name, torch::part::sequential))
     in_order = values_of(memory, *slot);
   if (in_order.size() != native->bytes / size_of(native->dtype)) in_order.clear();
-  // For an excerpt of the official shape, a sample of blocks writes only some elements.
-  const auto keep = at.kind == ShapeKind::official ? KeepReferences::yes : KeepReferences::no;
+  // For an excerpt of a timed shape, a sample of blocks writes only some elements.
+  const auto keep = is_timed(at) ? KeepReferences::yes : KeepReferences::no;
   Expected e = make_expected({.name = info.name, .dtype = info.dtype, .shape = shape},
                              values_of(memory, *truth), values_of(memory, *native), wiggle,
                              tolerance_rule(task, at, info), in_order, keep);
