@@ -140,6 +140,8 @@ void fields(Fields& v, StrategySettings& s) {
   v("floor_ratio", s.floor_ratio);
   if (v.reading()) s.reach_ratio = 0;  // older journals lack it
   v("reach_ratio", s.reach_ratio, field::may_lack);
+  if (v.reading()) s.end_rules = 1;  // older journals lack it
+  v("end_rules", s.end_rules, kCount + field::may_lack);
   v("repairs", s.repairs, kCount);
   v("retries", s.retries, kCount);
   v("agents", s.agents);

@@ -14,9 +14,10 @@ namespace cutegen::search {
 namespace {
 
 constexpr double kTie = 0.01, kSame = 0.0005;
-constexpr int kMostTies = 3;         // ties in a row near the reachable bound that end the run
-constexpr double kNearBound = 1.15;  // a time is near the reachable bound up to this multiple
-constexpr int kMostSetAside = 2;     // this many aborted candidates in a row end the run
+constexpr int kOldTies = 3;  // in runs with version 1 of the rules, this many ties end the run
+// Up to this multiple of the reachable bound, a memory-bound program can hardly become faster.
+constexpr double kLittleToGain = 1.15;
+constexpr int kMostSetAside = 2;  // this many aborted candidates in a row end the run
 
 const PairedRatio* pair_with_incumbent(const Timing& timing) {
   for (const PairedRatio& p : timing.paired)
@@ -211,10 +212,16 @@ void Machine::aborted(const Evaluate& asked, const std::string& why) {
   on_set_aside(asked.candidate, reason);
 }
 
+// A rule about wasted effort, not about a bound: a faster program may exist.
 std::optional<std::string> Machine::only_ties(double best_ns) const {
-  if (ties_ < kMostTies || !memory_bound_ || reachable_ns_ <= 0) return std::nullopt;
-  if (best_ns > reachable_ns_ * kNearBound) return std::nullopt;
-  return fmt::format("{} ties within {:.3g}% near the reachable bound", ties_, 100 * kTie);
+  const bool old_rules = settings_.end_rules < 2;
+  if (ties_ < (old_rules ? kOldTies : settings_.plateau)) return std::nullopt;
+  if (!memory_bound_ || reachable_ns_ <= 0 || best_ns > reachable_ns_ * kLittleToGain)
+    return std::nullopt;
+  if (old_rules)
+    return fmt::format("{} ties within {:.3g}% near the reachable bound", ties_, 100 * kTie);
+  return fmt::format("plateau: {} correct programs in a row within {:.3g}% of the best time", ties_,
+                     100 * kTie);
 }
 
 std::optional<std::string> Machine::nothing_to_win(double best_ns) const {

@@ -61,10 +61,12 @@ class Machine : public Strategy {
   std::optional<std::string> end_of_run(std::optional<double> best_ns) const;
 
   StrategySettings settings_;
-  // Returns why no program can be much faster than `best_ns`; empty if one may be.
+  // Returns why the search must end if `best_ns` is at the floor, or near the reachable bound of a
+  // memory-bound task. Only the floor proves that no program is faster.
   std::optional<std::string> nothing_to_win(double best_ns) const;
-  // Returns why more candidates would not help, if the last candidates had about the best time, and
-  // this time is close to the reachable bound.
+  // Returns why more candidates are likely wasted effort, if `plateau` candidates in a row had
+  // about the best time, and this time is at most 15% above the reachable bound of a memory-bound
+  // task.
   std::optional<std::string> only_ties(double best_ns) const;
   void put_bounds(Json& context) const;
 

@@ -129,7 +129,10 @@ struct AgentSettings {
 };
 struct StrategySettings {
   Budget budget;
-  int plateau = 8;         // the search ends after this many candidates in a row without a gain
+  int plateau = 8;  // the search ends after this many candidates in a row without a gain
+  // The version of the rules that end a search. With version 1 (journals without this field), three
+  // ties near the reachable bound end a search.
+  int end_rules = 2;
   double min_gain = 0.01;  // the smallest saved share of the time that counts as a gain
   // If the task is memory-bound, the search stops when the time is at most reach_ratio times the
   // reachable bound (the time to copy the least bytes). The value 0 disables reach_ratio.

@@ -176,10 +176,12 @@ TEST(Cutegen, TheRooflineEndsNoSearch) {
 TEST(Cutegen, SettingsOfOldJournalsKeepTheirRule) {
   Json old = to_json(StrategySettings{});
   old.erase("reach_ratio");
+  old.erase("end_rules");
   old["floor_ratio"] = 1.05;
   auto settings = read_json<search::StrategySettings>(old);
   ASSERT_TRUE(settings) << settings.error().text();
   EXPECT_EQ(settings->reach_ratio, 0);
+  EXPECT_EQ(settings->end_rules, 1);
   World world{.judge = [](int n, int) { return timed(n == 1 ? 50 : 10.4); },
               .floor_ns = 10,
               .bounds = {{"floor_bound_by", "compute"}}};
@@ -188,6 +190,7 @@ TEST(Cutegen, SettingsOfOldJournalsKeepTheirRule) {
   ASSERT_TRUE(now);
   EXPECT_EQ(now->reach_ratio, 1.03);
   EXPECT_EQ(now->floor_ratio, 1);
+  EXPECT_EQ(now->end_rules, 2);
 }
 
 TEST(Cutegen, QuestionsHoldTheBounds) {
