@@ -124,7 +124,9 @@ void Machine::apply(const Event& event) {
     floor_ns_ = number_at(event.data, "floor_ns");
     reachable_ns_ = number_at(event.data, "reachable_ns");
     roofline_ns_ = number_at(event.data, "roofline_ns");
-    memory_bound_ = text_at(event.data, "floor_bound_by") == to_string(RooflineBound::memory);
+    const std::string bound_by = text_at(event.data, "floor_bound_by");
+    memory_bound_ = bound_by == to_string(RooflineBound::memory);
+    launch_bound_ = bound_by == to_string(RooflineBound::launch);
     task_ = event.data;
     if (!asks_before(task_)) begin({});
   } else if (event.type == EventType::resumed) {
@@ -226,8 +228,11 @@ std::optional<std::string> Machine::only_ties(double best_ns) const {
 
 std::optional<std::string> Machine::nothing_to_win(double best_ns) const {
   if (floor_ns_ > 0 && best_ns <= floor_ns_ * settings_.floor_ratio) return "at the floor";
-  if (memory_bound_ && reachable_ns_ > 0 && best_ns <= reachable_ns_ * settings_.reach_ratio)
-    return fmt::format("within {:.3g}% of the reachable bound", 100 * (settings_.reach_ratio - 1));
+  if (reachable_ns_ <= 0 || best_ns > reachable_ns_ * settings_.reach_ratio) return std::nullopt;
+  const double percent = 100 * (settings_.reach_ratio - 1);
+  if (memory_bound_) return fmt::format("within {:.3g}% of the reachable bound", percent);
+  if (launch_bound_ && settings_.end_rules >= 2)  // a launch's usual time is a rule of thumb
+    return fmt::format("within {:.3g}% of the usual time of a launch and a copy", percent);
   return std::nullopt;
 }
 

@@ -62,7 +62,7 @@ class Machine : public Strategy {
 
   StrategySettings settings_;
   // Returns why the search must end if `best_ns` is at the floor, or near the reachable bound of a
-  // memory-bound task. Only the floor proves that no program is faster.
+  // memory-bound or launch-bound task. Only the floor proves that no program is faster.
   std::optional<std::string> nothing_to_win(double best_ns) const;
   // Returns why more candidates are likely wasted effort, if `plateau` candidates in a row had
   // about the best time, and this time is at most 15% above the reachable bound of a memory-bound
@@ -71,7 +71,7 @@ class Machine : public Strategy {
   void put_bounds(Json& context) const;
 
   double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
-  bool memory_bound_ = false;
+  bool memory_bound_ = false, launch_bound_ = false;
   int64_t evaluations_ = 0;
   // Numbers of consecutive candidates: aborted candidates, and candidates that tie with the best.
   int set_aside_ = 0, ties_ = 0;

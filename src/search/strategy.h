@@ -131,11 +131,12 @@ struct StrategySettings {
   Budget budget;
   int plateau = 8;  // the search ends after this many candidates in a row without a gain
   // The version of the rules that end a search. With version 1 (journals without this field), three
-  // ties near the reachable bound end a search.
+  // ties near the reachable bound end a search, and a launch-bound search never ends at a bound.
   int end_rules = 2;
   double min_gain = 0.01;  // the smallest saved share of the time that counts as a gain
-  // If the task is memory-bound, the search stops when the time is at most reach_ratio times the
-  // reachable bound (the time to copy the least bytes). The value 0 disables reach_ratio.
+  // If the task is memory-bound or launch-bound, the search stops when the time is at most
+  // reach_ratio times the reachable bound (the time to copy the least bytes, plus a launch). The
+  // value 0 disables reach_ratio.
   double reach_ratio = 1.03;
   // Every search stops when the time is at most floor_ratio times the floor (a lower bound of the
   // time). Journals from before reach_ratio existed have a floor_ratio of 1.05.

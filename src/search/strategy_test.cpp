@@ -158,10 +158,24 @@ TEST(Cutegen, StopsNearTheReachableBoundIfMemoryBinds) {
             .floor_ns = 10,
             .bounds = bounds("memory", 12, 10)};
   EXPECT_EQ(far.run({.plateau = 2}).reason, "plateau");
-  for (const char* bound_by : {"compute", "launch"}) {
-    World other{.judge = near, .floor_ns = 10, .bounds = bounds(bound_by, 12, 12)};
-    EXPECT_EQ(other.run({.plateau = 2}).reason, "plateau") << bound_by;
-  }
+  World compute{.judge = near, .floor_ns = 10, .bounds = bounds("compute", 12, 12)};
+  EXPECT_EQ(compute.run({.plateau = 2}).reason, "plateau");
+}
+
+// The floor of a launch-bound task is the shortest launch, which no measured program reaches.
+TEST(Cutegen, StopsNearTheTimeOfALaunchIfTheLaunchBinds) {
+  auto search = [](double best_ns, const StrategySettings& settings) {
+    World world{.judge = [&](int n, int) { return timed(n == 1 ? 5000 : best_ns); },
+                .floor_ns = 1000,
+                .bounds = bounds("launch", 2100, 1000)};
+    return world.run(settings);
+  };
+  const Finish end = search(2150, {.plateau = 2});
+  EXPECT_EQ(end.reason, "within 3% of the usual time of a launch and a copy");
+  EXPECT_EQ(end.best, "c2");
+  EXPECT_EQ(search(2200, {.plateau = 2}).reason, "plateau");
+  EXPECT_EQ(search(1000, {.plateau = 2}).reason, "at the floor");
+  EXPECT_EQ(search(2150, {.plateau = 2, .end_rules = 1}).reason, "plateau") << "an old journal";
 }
 
 TEST(Cutegen, TheRooflineEndsNoSearch) {
