@@ -122,8 +122,7 @@ std::string task_page(const Task& task, const GpuSpec& gpu, PageOptions options)
   block(out, "work",
         {fmt::format("{}, at least {} of memory traffic", human(task.official().flops),
                      human(task.official().least_bytes))});
-  block(out, "floor",
-        {floor_text(bounds.floor_ns, bounds.reachable_ns, bounds.bound_by), "on " + gpu.name});
+  block(out, "floor", {unadmitted_floor_text(bounds), "on " + gpu.name});
   block(out, "roofline", {roofline_text(bounds.roofline_ns, bounds.bound_by)});
   std::vector<std::string> shapes;
   shapes.reserve(task.shapes.size());

@@ -32,6 +32,14 @@ bool is_product(const std::string& name) {
   return names.contains(name) || name.find("scaled_dot_product") != std::string::npos;
 }
 
+std::string bounds_text(double floor_ns, double reachable_ns, RooflineBound bound_by,
+                        const char* exception) {
+  return fmt::format(
+      "{} ({}): no kernel is faster{}; reachable {} (a copy's bandwidth)", human_ns(floor_ns),
+      bound_by == RooflineBound::launch ? "a launch" : "least traffic at the nominal bandwidth",
+      exception, human_ns(reachable_ns));
+}
+
 }  // namespace
 
 Bytes written_bytes(const Task& task, const ShapeCase& shape) {
@@ -94,10 +102,12 @@ std::string floor_text(double floor_ns, double reachable_ns, RooflineBound bound
   if (reachable_ns <= 0)
     return fmt::format("{} (bound by {}), the roofline as an older version computed it",
                        human_ns(floor_ns), to_string(bound_by));
-  return fmt::format(
-      "{} ({}): no kernel is faster; reachable {} (a copy's bandwidth)", human_ns(floor_ns),
-      bound_by == RooflineBound::launch ? "a launch" : "least traffic at the nominal bandwidth",
-      human_ns(reachable_ns));
+  return bounds_text(floor_ns, reachable_ns, bound_by, "");
+}
+
+std::string unadmitted_floor_text(const Roofline& bounds) {
+  return bounds_text(bounds.floor_ns, bounds.reachable_ns, bounds.bound_by,
+                     " unless a degenerate solution (such as zeros) is correct");
 }
 
 std::string roofline_text(double roofline_ns, RooflineBound bound_by) {

@@ -30,6 +30,9 @@ Bytes written_bytes(const Task& task, const ShapeCase& shape);
 // reachable 245 us (a copy's bandwidth)". Runs of older versions recorded the roofline as floor_ns,
 // and no reachable time. If reachable_ns is 0, the text therefore calls floor_ns a roofline.
 std::string floor_text(double floor_ns, double reachable_ns, RooflineBound bound_by);
+// Returns the same text for a task on which no evaluator has tried degenerate solutions, such as
+// zeros. If such a solution is correct, the true floor is lower, and the text says so.
+std::string unadmitted_floor_text(const Roofline& bounds);
 // Returns a text such as "2.05 ms (bound by compute), an estimate for the operations as written;
 // algebraic rewrites can beat it". Returns an empty text if roofline_ns is 0 (unknown).
 std::string roofline_text(double roofline_ns, RooflineBound bound_by);

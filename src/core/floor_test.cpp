@@ -74,6 +74,16 @@ TEST(FloorText, SaysWhatIsABoundAndWhatIsAnEstimate) {
             "rewrites can beat it");
 }
 
+// `cutegen describe` tries no degenerate solution, so it does not know the final floor.
+TEST(FloorText, AnUnadmittedTaskNamesTheException) {
+  const Roofline bounds{
+      .floor_ns = 213e3, .reachable_ns = 245e3, .bound_by = RooflineBound::memory};
+  EXPECT_EQ(
+      unadmitted_floor_text(bounds),
+      "213 us (least traffic at the nominal bandwidth): no kernel is faster unless a "
+      "degenerate solution (such as zeros) is correct; reachable 245 us (a copy's bandwidth)");
+}
+
 TEST(FloorText, AnOldRunClaimsNoBound) {
   EXPECT_THAT(floor_text(2.05e6, 0, RooflineBound::compute), Not(HasSubstr("no kernel is faster")));
   EXPECT_THAT(floor_text(2.05e6, 0, RooflineBound::compute),

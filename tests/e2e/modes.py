@@ -81,6 +81,7 @@ class Modes(harness.Case):
         conv = self.task("conv", "self.layer(x[:, None])", layer="nn.Conv1d(1, 4, 3)")
         result = self.cutegen("describe", conv)
         self.assertRegex(result.out, r"mode +fp32, convolutions in tf32 \(as PyTorch ships\); eval mode")
+        self.assertRegex(result.out, r"floor +\d.*no kernel is faster unless a degenerate solution .* is correct")
         strict = self.cutegen("describe", conv, "--math-mode", "fp32", "--atol", "1e-6")
         self.assertRegex(strict.out, r"mode +fp32 \(asked for\); eval mode")
         self.assertRegex(strict.out, r"bound +\|y - truth\| <= 1e-06 \+ 0 \|truth\|")
