@@ -419,11 +419,13 @@ TEST(Timing, ASmallOfficialShapeIsJudgedAfterTheOthers) {
   EXPECT_EQ(wrong.feedback.mismatches[0].shape, "small");
 }
 
+// Returns at once if n is large.
+constexpr const char* kIdleIfLarge = "setp.gt.s32 %p2, %r1, 100000; @%p2 bra DONE;";
+
 TEST(Timing, DoingNothingAtTheOfficialShapeIsFoundOut) {
   World w(twice);
-  w.add_official(1 << 20);
-  // Returns at once if n is large.
-  Verdict v = w.judge(World::kernel(kTwice, "setp.gt.s32 %p2, %r1, 100000; @%p2 bra DONE;"));
+  w.add_official(1 << 21);
+  Verdict v = w.judge(World::kernel(kTwice, kIdleIfLarge));
   EXPECT_EQ(v.status, Status::rejected);
   EXPECT_EQ(report_of(v, Rung::timing).result, RungResult::failed);
   EXPECT_THAT(v.feedback.headline, HasSubstr("it omits work"));
@@ -433,6 +435,16 @@ TEST(Timing, DoingNothingAtTheOfficialShapeIsFoundOut) {
   v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.status, Status::failed);
   EXPECT_EQ(v.feedback.headline, "nothing writes the output 'out' at the official shape");
+}
+
+// The floor contains no writes that the L2 may keep. The empty blocks take longer than this floor,
+// so only the missing stores prove that the program is wrong.
+TEST(Timing, TheTimeOfWritesThatTheL2KeepsIsNoFloor) {
+  World w(twice);
+  w.add_official(1 << 19);
+  const Verdict v = w.judge(World::kernel(kTwice, kIdleIfLarge));
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("the blocks write 0 B of 67.1 MB"));
 }
 
 // Three of four blocks have nothing to do. For one seed in six, a sample of eight blocks has only

@@ -59,14 +59,14 @@ double moved_bytes(const std::vector<KernelProfile>& kernels) {
   return total;
 }
 
-// Rejects a program that beats the memory floor and moves less than a quarter of the least bytes:
-// it omits work, and its values at the official shape may not have been compared.
-std::optional<RungEnd> leaves_work_out(const TimingOutcome& timed, const ShapeCase& official,
-                                       double memory_ns) {
+// Rejects a program that beats the floor and moves less than a quarter of the least bytes: it omits
+// work, and its values at the official shape may not have been compared.
+std::optional<RungEnd> leaves_work_out(const TimingOutcome& timed, const ShapeCase& official) {
   constexpr double kShare = 0.25;
   double moved = moved_bytes(timed.kernels);
   auto least = double(official.least_bytes.value);
-  if (timed.timing->time_ns >= memory_ns || moved >= kShare * least) return std::nullopt;
+  if (timed.timing->time_ns >= timed.timing->floor_ns || moved >= kShare * least)
+    return std::nullopt;
   return rung_ended(
       Status::rejected,
       fmt::format("at {} the program moves {} of at least {}: it omits work", name_of(official),
@@ -179,8 +179,7 @@ TimingOutcome summed(const Roofline& roofline, device::RunReport report, const S
   t.low_ns = std::max(0.0, t.time_ns - error_ns);
   t.high_ns = t.time_ns + error_ns;
   out.timing = t;
-  if (auto left_out = leaves_work_out(out, shape, roofline.memory_ns))
-    return failed(std::move(*left_out));
+  if (auto left_out = leaves_work_out(out, shape)) return failed(std::move(*left_out));
   if (t.time_ns < t.floor_ns) out.end.detail += "; the time model underestimates this program";
   return out;
 }
