@@ -115,23 +115,45 @@ def differing(official: Trace, traces: list[Trace]) -> set[str]:
 
 def asked(request: Json, source: Source, side: Side) -> Iterator[tuple[Json, Trace]]:
     """The user's own shapes, from the side file and from the request."""
-    wanted = list(side.shapes)
+    names: set[str] = set()
+    for entry in side.shapes:
+        if entry.name in names or shrink.is_own_name(entry.name):
+            raise WorkerError(f"two shapes have the name '{entry.name}'", side.place_in(entry.number, "name"),
+                              "rename one")
+        names.add(entry.name)
+        if entry.weight and all(source.constants.get(k, source.model_sizes.get(k)) == v
+                                for k, v in entry.constants.items()):
+            raise WorkerError(f"shape '{entry.name}' has the sizes of the official shape, which is timed anyway",
+                              side.place_in(entry.number, "constants"),
+                              "change a constant; to weigh the official shape, name the entry 'official'")
+        try:
+            case = user_case(source, side, entry.name, entry.weight, entry.constants)
+        except WorkerError as error:
+            remedy = "give constants at which the module runs" if error.remedy == SIZES else error.remedy
+            raise WorkerError(with_line(error, source.file), side.place_in(entry.number, "constants"), remedy) from None
+        yield case
     for i, constants in enumerate(request.get("user_shapes", [])):
-        wanted.append((f"given{i + 1}", 0.0, constants))  # tested, not timed
-    names = {"official", "small", "odd1", "odd2"}
-    for name, weight, constants in wanted:
+        name = f"given{i + 1}"
         if name in names:
             raise WorkerError(f"two shapes have the name '{name}'", side.file, "rename one")
-        names.add(name)
-        try:
-            trace = Trace(source, constants, side.train)
-        except WorkerError as error:
-            raise WorkerError(f"shape '{name}': {error.message}", error.where,
-                              error.remedy) from None
-        why = real_run.failure(source, constants, trace, side.train) if real_run.is_small(trace) else None
-        if why is not None:
-            raise WorkerError(f"shape '{name}': {why}", side.file, SIZES)
-        yield trace.case(name, "user", constants, weight), trace
+        yield user_case(source, side, name, 0.0, constants)  # tested, not timed
+
+
+def user_case(source: Source, side: Side, name: str, weight: float, constants: dict[str, int]) -> tuple[Json, Trace]:
+    try:
+        trace = Trace(source, constants, side.train)
+    except WorkerError as error:
+        raise WorkerError(f"shape '{name}': {error.message}", error.where, error.remedy) from None
+    why = real_run.failure(source, constants, trace, side.train) if real_run.is_small(trace) else None
+    if why is not None:
+        raise WorkerError(f"shape '{name}': {why}", source.file, SIZES)
+    return trace.case(name, "user", constants, weight), trace
+
+
+def with_line(error: WorkerError, file: str) -> str:
+    """The error's message. If the error names a line of the task file, the message contains the line."""
+    line = error.where.removeprefix(file + ":")
+    return error.message if line == error.where else f"{error.message} ({os.path.basename(file)}:{line})"
 
 
 def declare_mutated(side: Side, official: Trace, notes: list[str]) -> None:

@@ -45,7 +45,16 @@ GROUPS = re.compile(r"(?<![a-z])groups?(?![a-z])", re.IGNORECASE)
 PRIMES = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 61, 67, 71, 79, 89, 97, 101, 113,
           127, 131, 149, 167, 191, 211, 251, 257, 293, 331, 383, 449, 509, 521]
 MULTIPLES = [6, 12, 24, 48]
+# Names of shapes that cutegen makes: those of shapes(), of describe.case_at(), and of proposed tests
+# (src/eval/rungs/derive_shapes.cpp).
+OWN_NAMES = {"official", "small", "odd1", "odd2", *(f"long{i + 1}" for i in range(lengths.MOST_LONG))}
+OWN_PREFIXES = ("derived ", "proposed ")
 LOW_FIXED, LOWEST_FIXED = [2, 8, 12, 32], [2, 3]
+
+
+def is_own_name(shape: str) -> bool:
+    """Whether cutegen may make a shape of this name."""
+    return shape in OWN_NAMES or shape.startswith(OWN_PREFIXES)
 
 
 def is_batch(name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from .errors import WorkerError
 from .wire import Json
@@ -30,10 +30,20 @@ MOST_BOUND = 1e300
 OFFICIAL = "official"
 MOST_WEIGHT = 1e6
 MOST_TIMED = 16  # because each is timed for every candidate
+ENTRY = re.compile(r'\s*\[\[\s*"?shapes"?\s*\]\]')
 
 
 def short(number: object) -> str:
     return f"{number:g}" if isinstance(number, float) else str(number)[:40]
+
+
+class SideShape(NamedTuple):
+    """An entry of [[shapes]]. `number` counts all entries from 0."""
+
+    name: str
+    weight: float
+    constants: dict[str, int]
+    number: int
 
 
 class Side:
@@ -55,7 +65,7 @@ class Side:
         self.mutated = self.values.get("mutated", [])
         self.shapes = [self.shape(i, s) for i, s in enumerate(self.values.get("shapes", []))]
         self.official_weight = self.take_official()
-        if sum(weight > 0 for _, weight, _ in self.shapes) > MOST_TIMED:
+        if sum(s.weight > 0 for s in self.shapes) > MOST_TIMED:
             self.wrong(f"more than {MOST_TIMED} shapes have a weight", "shapes",
                        "give weight = 0 to test a shape without timing it")
 
@@ -77,6 +87,15 @@ class Side:
         line = next((i for i, text in enumerate(self.lines, 1)
                      if re.match(rf"\s*\[*\s*\"?{re.escape(key)}\b", text)), 1)
         return f"{self.file}:{line}"
+
+    def place_in(self, number: int, key: str) -> str:
+        """The line of `key` in this entry of [[shapes]], or else the line at which the entry begins."""
+        starts = [i for i, text in enumerate(self.lines) if ENTRY.match(text)] + [len(self.lines)]
+        if number + 1 >= len(starts):  # shapes = [{...}, {...}]
+            return self.place("shapes")
+        word = re.compile(rf"\b{re.escape(key)}\b")
+        found = (i for i in range(*starts[number:number + 2]) if word.search(self.lines[i].split("#")[0]))
+        return f"{self.file}:{next(found, starts[number]) + 1}"
 
     def wrong(self, message: str, key: str, remedy: str) -> NoReturn:
         raise WorkerError(message, self.place(key), remedy)
@@ -103,7 +122,7 @@ class Side:
             self.wrong(f"{key} '{value}' is not known", key, "one of " + ", ".join(values))
         return value
 
-    def shape(self, index: int, table: Any) -> tuple[str, float, dict[str, int]]:
+    def shape(self, index: int, table: Any) -> SideShape:
         if not isinstance(table, dict):
             self.wrong("'shapes' must be a list of tables", "shapes", "write [[shapes]]")
         self.check(table, SHAPE_KEYS)
@@ -115,21 +134,22 @@ class Side:
         if not 0 <= weight <= MOST_WEIGHT:
             self.wrong(f"weight must be from 0 to {MOST_WEIGHT:.0f}", "weight",
                        "the default is 1; with 0 the shape is tested but not timed")
-        return table.get("name", f"user{index + 1}"), float(weight), constants
+        return SideShape(table.get("name", f"user{index + 1}"), float(weight), constants, index)
 
     def take_official(self) -> float:
         """Removes the entry `official` from the shapes. Returns its weight, or 1 without one."""
         weight = 1.0
-        for name, given, constants in [s for s in self.shapes if s[0] == OFFICIAL]:
-            if constants:
+        entries = [s for s in self.shapes if s.name == OFFICIAL]
+        for entry in entries:
+            if entry.constants:
                 self.wrong("the shape 'official' has the constants of the task file", "shapes",
                            "give only its weight, or another name")
-            if not given:
+            if not entry.weight:
                 self.wrong("the official shape needs a weight above 0", "weight",
                            "floor, profile and headline are about this shape: put the sizes that "
                            "matter into the task file")
-            weight = given
-        if sum(name == OFFICIAL for name, _, _ in self.shapes) > 1:
+            weight = entry.weight
+        if len(entries) > 1:
             self.wrong("two shapes have the name 'official'", "shapes", "remove one")
-        self.shapes = [s for s in self.shapes if s[0] != OFFICIAL]
+        self.shapes = [s for s in self.shapes if s.name != OFFICIAL]
         return weight

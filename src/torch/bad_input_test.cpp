@@ -294,9 +294,47 @@ TEST(SideFile, RefusesWhatItDoesNotKnow) {
   expect_user_error(error_of(kBody, "mode = 3\n"), "wrong type", "bad.toml:1");
   expect_user_error(error_of(kBody, "mutated = [\"y\"]\n"), "does not name a tensor: 'y'",
                     "bad.toml:1");
-  expect_user_error(error_of(kBody, "[[shapes]]\nconstants = {row = 3}\n"), "'row'", "bad.py");
   expect_user_error(error_of(kBody, "[[shapes]]\nconstants = {rows = -3}\n"), "positive",
                     "bad.toml");
+}
+
+TEST(SideFile, PlacesErrorsOfItsConstantsInItself) {
+  const std::string first = "[[shapes]]\nconstants = {rows = 8}\n";
+  Error e = error_of(kBody, first + "[[shapes]]\nname = \"x\"\nconstants = {row = 3}\n");
+  expect_user_error(e, "shape 'x': the file has no integer constant 'row'", "bad.toml:5");
+  EXPECT_THAT(e.remedy, HasSubstr("rows"));
+  e = error_of(forward("return x.view(rows // 8, 8, 32)"),
+               first + "[[shapes]]\nconstants = {rows = 12}\n");
+  expect_user_error(e, "shape 'user2': forward() raises", "bad.toml:4");
+  EXPECT_THAT(e.message, HasSubstr("(bad.py:19)"));
+  EXPECT_EQ(e.remedy, "give constants at which the module runs");
+}
+
+TEST(SideFile, RefusesNamesOfCutegensOwnShapes) {
+  for (const char* name : {"small", "odd1", "odd2", "long1", "long2", "long3", "long4",
+                           "derived rows=3", "proposed tail"}) {
+    const std::string entry =
+        fmt::format("[[shapes]]\nconstants = {{rows = 9}}\nname = \"{}\"\n", name);
+    expect_user_error(error_of(kBody, "[[shapes]]\nconstants = {rows = 8}\n" + entry),
+                      fmt::format("two shapes have the name '{}'", name), "bad.toml:5");
+  }
+  expect_user_error(error_of(kBody,
+                             "[[shapes]]\nname = \"a\"\nconstants = {rows = 8}\n"
+                             "[[shapes]]\nname = \"a\"\nconstants = {rows = 9}\n"),
+                    "two shapes have the name 'a'", "bad.toml:5");
+}
+
+TEST(SideFile, RefusesATimedShapeThatRepeatsTheOfficialSizes) {
+  for (const char* entry : {"name = \"again\"\n", "name = \"again\"\nconstants = {rows = 64}\n",
+                            "name = \"again\"\nconstants = {rows = 64, \"get_inputs.0\" = 32}\n"}) {
+    Error e = error_of(kBody, std::string("[[shapes]]\n") + entry);
+    expect_user_error(e, "shape 'again' has the sizes of the official shape", "bad.toml:");
+    EXPECT_THAT(e.remedy, HasSubstr("name the entry 'official'"));
+  }
+  TaskFile tested("good", kBody, "[[shapes]]\nweight = 0\nconstants = {rows = 64}\n");
+  auto task = test_worker().describe(Context(), tested.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  EXPECT_EQ(task->shapes.back().name, "user1");
 }
 
 TEST(SideFile, WeighsTheOfficialShapeByItsName) {
