@@ -2,7 +2,7 @@
 # ctest: timeout=300 cost=30
 """Modelled times from end to end on a simulator: the evaluator times each weighted shape, the headline is the weighted
 geometric mean, a search stops by the headline, and cutegen refuses side files without a headline. Results that skipped
-blocks did not write do not count as NaN.
+blocks did not write do not count as NaN. A side file whose shapes are all too large to be tested is an error.
 """
 from __future__ import annotations
 
@@ -20,6 +20,14 @@ KERNEL = '''extern "C" __global__ void f(const float* x, float* out, int n) {
 PLAN = {"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"],
         "steps": [{"kernel": "f", "grid": ["ceil_div(size(x),256)", 1, 1], "block": [256, 1, 1],
                    "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "size(x)"}]}]}
+# Runs at no size that is small enough for a test shape.
+FIXED = harness.ADD.replace("4096", "3000").replace("randn(64, ", "randn(size, ").replace("return []", "return [size]")
+FIXED = FIXED.replace("    def forward", """    def __init__(self, size):
+        super().__init__()
+        if size < 2.9e3:
+            raise ValueError("too small")
+
+    def forward""")
 SIDE = '''[[shapes]]
 name = "wide"
 weight = 3
@@ -120,6 +128,14 @@ class Weights(harness.Case):
         result = self.cutegen("describe", "add.py")
         self.assert_error(result, 2, "the official shape needs a weight above 0", "add.toml:",
                           "into the task file")
+
+    def test_a_side_file_without_a_test_shape_is_refused(self) -> None:
+        self.write("add.py", FIXED)
+        self.write("p/kernel.cu", KERNEL)
+        self.write("p/plan.json", json.dumps(PLAN))
+        self.write("add.toml", '[[shapes]]\nname = "wide"\nconstants = { size = 3200 }\n')
+        result = self.cutegen("eval", "add.py", "p")
+        self.assert_error(result, 2, "no test shape is left", "add.toml", "add an entry with weight = 0, of at most")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <mutex>
 #include <random>
 
@@ -159,6 +160,10 @@ Result<OpenedTask> Evaluator::open_file(const Context& ctx, const std::string& f
   options.asked = asked;
   CG_TRY(Task task, worker_->describe(ctx, file, options));
   hold.unlock();
+  if (!options_.device.is_gpu()) {
+    const auto side_file = std::filesystem::path(file).replace_extension(".toml");
+    CG_CHECK(drop_large_test_shapes(task, side_file.string()));
+  }
   std::optional<KernelProgram> start;
   if (is_kernel_file(file)) {
     CG_TRY(start, start_program(file, task));
@@ -189,7 +194,6 @@ void Evaluator::close(std::unique_ptr<Open>& open) {
 Result<void> Evaluator::open_new(const Context& ctx, Task described) {
   auto open = std::make_unique<Open>();
   open->task = std::move(described);
-  if (!options_.device.is_gpu()) drop_large_test_shapes(open->task);
   const Task& task = open->task;
   open->pool =
       std::make_shared<TruthPool>(task, [this, &task](const Context& c, const ShapeCase& shape,

@@ -85,8 +85,10 @@ std::string WorkLimit::text() const {
                      double(elements_) / 1e6);
 }
 
-void drop_large_test_shapes(Task& task) {
+Result<void> drop_large_test_shapes(Task& task, const std::string& side_file) {
   const WorkLimit limit(task);
+  const bool any = std::ranges::any_of(
+      task.shapes, [](const ShapeCase& s) { return s.kind == ShapeKind::user; });
   std::erase_if(task.shapes, [&](const ShapeCase& s) {
     if (s.kind != ShapeKind::user || is_timed(s) || limit.permits(s)) return false;
     task.notes.push_back(fmt::format(
@@ -96,6 +98,12 @@ void drop_large_test_shapes(Task& task) {
         s.name, human(s.flops), double(elements_of(s)) / 1e6, limit.text()));
     return true;
   });
+  if (!any || std::ranges::any_of(task.shapes, is_test_shape)) return {};
+  return user_error(
+      "no test shape is left: cutegen finds none for this module, and every shape in [[shapes]] is "
+      "too large to be tested on a simulator",
+      side_file,
+      fmt::format("add an entry with weight = 0, of at most {}, or use a GPU", limit.text()));
 }
 
 }  // namespace cutegen::eval

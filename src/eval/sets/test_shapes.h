@@ -46,7 +46,8 @@ class WorkLimit {
 };
 
 // Removes the user's test shapes that exceed WorkLimit, and adds a note to the task for each
-// removed shape.
-void drop_large_test_shapes(Task& task);
+// removed shape. If the task has shapes of the user and no test shape is left, returns an error
+// that names the side file.
+Result<void> drop_large_test_shapes(Task& task, const std::string& side_file);
 
 }  // namespace cutegen::eval

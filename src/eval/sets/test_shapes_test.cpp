@@ -43,7 +43,7 @@ TEST(TestShapes, ALargeUserShapeWithoutAWeightIsNotTestedOnASimulator) {
   task.shapes = {square("official", ShapeKind::official, 4096, 1),
                  square("small", ShapeKind::small, 64), square("fits", ShapeKind::user, 300),
                  square("large", ShapeKind::user, 2048), square("timed", ShapeKind::user, 2048, 1)};
-  drop_large_test_shapes(task);
+  ASSERT_TRUE(drop_large_test_shapes(task, "add.toml"));
   std::vector<std::string> names;
   for (const ShapeCase& s : task.shapes) names.push_back(s.name);
   EXPECT_THAT(names, testing::ElementsAre("official", "small", "fits", "timed"));
@@ -60,7 +60,7 @@ TEST(TestShapes, TheLimitIsTheWorkOfTheModulesOwnShapes) {
   task.shapes = {square("official", ShapeKind::official, 4096, 1),
                  square("small", ShapeKind::small, 500), square("user", ShapeKind::user, 520),
                  square("larger", ShapeKind::user, 560)};
-  drop_large_test_shapes(task);  // small: 250 MFLOP
+  ASSERT_TRUE(drop_large_test_shapes(task, "add.toml"));  // small: 250 MFLOP
   EXPECT_EQ(task.shapes.size(), 3U);
   EXPECT_EQ(task.shapes.back().name, "user");
 }
@@ -84,10 +84,30 @@ TEST(TestShapes, WithoutOwnShapesTheLimitIsWider) {
   ShapeCase many = rows;
   many.name = "many", many.flops = Flops{2.0 * 8 * 6000 * 6000};
   task.shapes = {square("official", ShapeKind::official, 6000, 1), rows, many};
-  drop_large_test_shapes(task);
+  ASSERT_TRUE(drop_large_test_shapes(task, "add.toml"));
   ASSERT_EQ(task.shapes.size(), 2U);
   EXPECT_EQ(task.shapes[1].name, "rows");
   EXPECT_EQ(task.notes.size(), 1U);
+}
+
+TEST(TestShapes, ASideFileWhoseShapesAreAllTooLargeIsAnErrorOnASimulator) {
+  Task task;
+  const Task bare{.shapes = {square("official", ShapeKind::official, 6000, 1)}};
+  for (double weight : {0.0, 1.0}) {
+    task = bare;
+    task.shapes.push_back(square("large", ShapeKind::user, 5000, weight));
+    auto kept = drop_large_test_shapes(task, "dir/linear.toml");
+    ASSERT_FALSE(kept) << weight;
+    EXPECT_EQ(kept.error().kind, ErrorKind::user);
+    EXPECT_THAT(kept.error().message, testing::HasSubstr("no test shape is left"));
+    EXPECT_EQ(kept.error().where, "dir/linear.toml");
+    EXPECT_THAT(kept.error().remedy,
+                testing::HasSubstr("add an entry with weight = 0, of at most 400 MFLOP and 50.3"));
+  }
+  task.shapes.push_back(square("tested", ShapeKind::user, 300));
+  EXPECT_TRUE(drop_large_test_shapes(task, "dir/linear.toml"));
+  task = bare;
+  EXPECT_TRUE(drop_large_test_shapes(task, "")) << "without a side file, the verdict says why";
 }
 
 }  // namespace
