@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .errors import WorkerError
-from .modes import Modes
+from .modes import Modes, loosened
 from .side import BOUNDS
 from .wire import Json
 
@@ -42,12 +42,25 @@ class Asked:
         return value
 
     def place(self, key: str) -> str:
-        return self.side.place(key) if key in self.side.bounds else self.flags[key]["source"]
+        return self.side.place(key) if key in self.side.values else self.flags[key]["source"]
+
+    def refuse_loosening(self, trace: Trace) -> None:
+        """Refuses a mode that would loosen the check of a result."""
+        found = loosened(trace, self.math_mode)
+        if found is None:
+            return
+        lost = str(found[1]).removeprefix("torch.")
+        kept = {"bf16": "bfloat16", "fp16": "float16"}.get(self.math_mode, "float32")
+        raise WorkerError(f"math_mode {self.math_mode} would loosen the check: '{found[0]}' depends on {lost} tensors",
+                          self.place("math_mode"),
+                          "omit it; to let programs round more, convert the tensors in forward(), as in "
+                          f"x.to(torch.{kept})")
 
     def put(self, task: Json, trace: Trace) -> None:
         """Writes the math modes and bounds into a described task."""
         task.update(self.bounds)
         if self.math_mode is not None:
+            self.refuse_loosening(trace)
             task["math_mode"], task["math_mode_asked"] = self.math_mode, True
             return
         found = Modes(trace)

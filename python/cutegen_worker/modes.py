@@ -28,6 +28,10 @@ COMPUTED_IN: dict[torch.dtype | None, str] = {
     torch.float16: "fp16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "bf16",
     torch.float8_e5m2: "bf16",
 }
+EIGHT = (torch.float8_e4m3fn, torch.float8_e5m2)
+# The dtypes whose values a mode keeps. PyTorch's switch allow_tf32 rounds float32, so a user may ask for that.
+KEPT = {"bf16": {torch.bfloat16, *EIGHT}, "fp16": {torch.float16, *EIGHT},
+        "tf32": {torch.float32, torch.float16, torch.bfloat16, *EIGHT}}
 # These return integers or values of their inputs, so they do not round.
 EXACT = {
     "relu", "abs", "neg", "sign", "floor", "ceil", "round", "trunc", "maximum", "minimum", "fmax",
@@ -36,7 +40,6 @@ EXACT = {
     "max_pool2d_with_indices", "max_pool3d_with_indices", "adaptive_max_pool2d",
     "adaptive_max_pool3d", "nan_to_num", "index_fill", "masked_scatter", "take",
 }
-EIGHT = (torch.float8_e4m3fn, torch.float8_e5m2)
 CONVOLUTIONS = ("convolution", "conv1d", "conv2d", "conv3d", "conv_transpose", "slow_conv", "thnn_conv")
 
 
@@ -127,6 +130,18 @@ def ways_of(trace: Trace) -> dict[str, Way]:
         for value, _, dtype in call.writes:
             ways[value] = advance(name, dtype, given, within, tf32)
     return ways
+
+
+def loosened(trace: Trace, mode: str) -> tuple[str, torch.dtype] | None:
+    """A result whose check this mode would loosen, and the finest dtype of the result's tensors that the mode does not
+    keep. None if there is no such result."""
+    found = ways_of(trace)
+    for value, name, t in trace.results():
+        way = found.get(value) or Way(t.dtype, ())
+        lost = (way.read | {t.dtype}) & BITS.keys() - KEPT.get(mode, BITS.keys())
+        if lost and way.mode() != mode:
+            return name, max(lost, key=BITS.__getitem__)
+    return None
 
 
 class Modes:

@@ -260,7 +260,7 @@ TEST(BadTask, CallerThatStopsWaiting) {
 
 TEST(SideFile, SetsWhatTheTaskFileCannotSay) {
   TaskFile file("good", kBody, R"(
-math_mode = "bf16"
+math_mode = "tf32"
 mode = "train"
 tolerance = 2.5
 baseline = "eager"
@@ -272,7 +272,7 @@ constants = { rows = 3 }
 )");
   auto task = test_worker().describe(Context(), file.path(), {});
   ASSERT_TRUE(task) << task.error().text();
-  EXPECT_EQ(task->math_mode, MathMode::bf16);
+  EXPECT_EQ(task->math_mode, MathMode::tf32);
   EXPECT_TRUE(task->train_mode);
   EXPECT_EQ(task->tolerance, 2.5);
   EXPECT_EQ(task->baseline, "eager");

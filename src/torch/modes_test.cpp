@@ -160,7 +160,7 @@ TEST(MathModes, EightBitsInBetweenAreNoted) {
 }
 
 TEST(AskedAccuracy, FlagAndSideFileMustAgree) {
-  const Module product{"return x @ w"};
+  const Module product{"return x @ w", "b", "b"};
   auto asked = described_module(product, "", flag(MathMode::bf16));
   ASSERT_TRUE(asked) << asked.error().text();
   EXPECT_EQ(mode_text(*asked), "bf16 (asked for)");
@@ -177,6 +177,50 @@ TEST(AskedAccuracy, FlagAndSideFileMustAgree) {
   auto bound = described_module(product, "rtol = 1e-3\n", bounds(1e-2, {}));
   ASSERT_FALSE(bound);
   EXPECT_THAT(bound.error().where, HasSubstr("task.toml:1"));
+}
+
+// The task's mode if a user asks for a mode, or the error.
+std::string asked_mode(const Module& m, MathMode asked) {
+  auto task = described_module(m, "", flag(asked));
+  return task ? mode_text(*task) : task.error().message;
+}
+
+// PyTorch computes products of float32 in TF32 if a user turns allow_tf32 on.
+TEST(AskedAccuracy, AModeNeverLoosensTheCheckExceptTf32OfFloat32) {
+  const Module product{"return x @ w"}, halves{"return x @ w", "b", "b"},
+      wide{"return x.float() @ w.float()", "b", "b"},
+      upcast{"return (x.float() @ w.float()).bfloat16()", "b", "b"};
+  EXPECT_EQ(asked_mode(product, MathMode::tf32), "tf32 (asked for)");
+  EXPECT_EQ(asked_mode(product, MathMode::fp32), "fp32 (asked for)");
+  EXPECT_EQ(asked_mode(halves, MathMode::fp32), "fp32 (asked for)");
+  EXPECT_EQ(asked_mode(halves, MathMode::tf32), "tf32 (asked for)");
+  EXPECT_EQ(asked_mode(upcast, MathMode::bf16), "bf16 (asked for)");
+  EXPECT_EQ(asked_mode({"return (x @ w).float()", "b", "b"}, MathMode::bf16), "bf16 (asked for)");
+  EXPECT_EQ(asked_mode({"return x.to(torch.bfloat16) @ w", "f8", "b"}, MathMode::bf16),
+            "bf16 (asked for)");
+  const std::string loosens = " would loosen the check: 'out' depends on ";
+  for (const Module& m : {product, Module{"return x.argmax(-1)"}, Module{"return x.bfloat16()"}}) {
+    EXPECT_EQ(asked_mode(m, MathMode::bf16), "math_mode bf16" + loosens + "float32 tensors");
+    EXPECT_EQ(asked_mode(m, MathMode::fp16), "math_mode fp16" + loosens + "float32 tensors");
+  }
+  EXPECT_EQ(asked_mode(wide, MathMode::bf16), "math_mode bf16" + loosens + "float32 tensors");
+  EXPECT_EQ(asked_mode({"return x @ w", "h", "h"}, MathMode::bf16),
+            "math_mode bf16" + loosens + "float16 tensors");
+  // In fp16 the native result may overflow, and then infinity passes.
+  EXPECT_EQ(asked_mode(halves, MathMode::fp16), "math_mode fp16" + loosens + "bfloat16 tensors");
+  EXPECT_EQ(asked_mode({"return x @ w", "d", "d"}, MathMode::tf32),
+            "math_mode tf32" + loosens + "float64 tensors");
+  EXPECT_EQ(asked_mode({"return x @ w, x.float() @ w.float()", "b", "b"}, MathMode::bf16),
+            "math_mode bf16 would loosen the check: 'out.1' depends on float32 tensors");
+  auto flagged = described_module(product, "", flag(MathMode::bf16));
+  ASSERT_FALSE(flagged);
+  EXPECT_EQ(flagged.error().kind, ErrorKind::user);
+  EXPECT_EQ(flagged.error().where, "flag --math-mode");
+  EXPECT_THAT(flagged.error().remedy, HasSubstr("x.to(torch.bfloat16)"));
+  auto side = described_module(product, "mode = \"eval\"\nmath_mode = \"fp16\"\n");
+  ASSERT_FALSE(side);
+  EXPECT_THAT(side.error().where, HasSubstr("task.toml:2"));
+  EXPECT_THAT(side.error().remedy, HasSubstr("x.to(torch.float16)"));
 }
 
 TEST(AskedAccuracy, BoundsChangeTheTask) {

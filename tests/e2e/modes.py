@@ -96,7 +96,7 @@ class Modes(harness.Case):
         self.assertRegex(self.cutegen("describe", depthwise).out, r"mode +fp32; eval mode")
 
     def test_contradictions_name_both_places(self) -> None:
-        task = self.task("torn", "torch.relu(x)", side='mode = "eval"\nmath_mode = "fp16"\n')
+        task = self.task("torn", "torch.relu(x)", dtype="float16", side='mode = "eval"\nmath_mode = "fp16"\n')
         for command in (("describe", task), ("optimize", task), ("eval", task, "best")):
             if command[0] == "eval":
                 self.assert_code(self.cutegen("new", task, "--out", "best"), 0)
@@ -105,6 +105,11 @@ class Modes(harness.Case):
                               "give both the same value")
         self.write("cutegen.toml", 'math_mode = "bf16"\n')
         self.assert_error(self.cutegen("describe", task), 2, "torn.toml:2", "cutegen.toml")
+
+    def test_a_mode_coarser_than_the_dtypes_is_refused(self) -> None:
+        task = self.task("single", "torch.relu(x) + 1")
+        self.assert_error(self.cutegen("describe", task, "--math-mode", "bf16"), 2, "flag --math-mode",
+                          "math_mode bf16 would loosen the check: 'out' depends on float32 tensors", "omit it")
 
     def test_bounds_that_accept_nothing_are_refused(self) -> None:
         task = self.task("plain", "torch.relu(x)")

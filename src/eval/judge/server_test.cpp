@@ -261,7 +261,7 @@ TEST_F(Evaluation, ATaskThatALazyAnswerSolvesIsMarked) {
 
 TEST_F(Evaluation, TheAskedAccuracyMakesAnotherTask) {
   const std::string file = task_file("torch.abs(x)");
-  Json asked{{"math_mode", {{"value", "bf16"}, {"source", "flag --math-mode"}}},
+  Json asked{{"math_mode", {{"value", "tf32"}, {"source", "flag --math-mode"}}},
              {"rtol", {{"value", 1e-3}, {"source", "flag --rtol"}}}};
   auto reply = server_->ask("open_task", {{"file", file}, {"asked", asked}});
   ASSERT_TRUE(reply) << reply.error().text();
@@ -269,7 +269,7 @@ TEST_F(Evaluation, TheAskedAccuracyMakesAnotherTask) {
   EXPECT_NE(opened.task.id, opened_->task.id);
   EXPECT_EQ(opened.task.rtol, 1e-3);
   Verdict v = verdict(opened.task.id, Rung::compile);
-  EXPECT_EQ(v.math_mode, "bf16 (asked for)");
+  EXPECT_EQ(v.math_mode, "tf32 (asked for)");
   asked["math_mode"]["value"] = "bf17";
   auto wrong = server_->ask("open_task", {{"file", file}, {"asked", asked}});
   ASSERT_FALSE(wrong);
