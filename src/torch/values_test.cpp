@@ -99,6 +99,33 @@ TEST(Extremes, HalfStaysInItsRangeAndHasItsSubnormalNumbers) {
   EXPECT_GE(subnormal, shape.tensors.at("x")[1] / 2);
 }
 
+// PyTorch's fused attention hides the softmax over nothing but -infinity, which is 0 / 0.
+TEST(Truth, AnAttentionRowWhoseScoresAreAllMinusInfinityIsZeroOrNaN) {
+  const Task task = task_of(
+      "    def forward(self, q, k, v, mask):\n"
+      "        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)",
+      "torch.randn(1, 3, 48, 24), torch.randn(1, 3, 48, 24), torch.randn(1, 3, 48, 24), "
+      "torch.zeros(48, 48).index_fill(0, torch.arange(0, 48, 4), -torch.inf)");
+  const ShapeCase& shape = shape_named(task, "small");
+  const Shape& out = shape.tensors.at("out");
+  const int64_t keys = shape.tensors.at("mask")[1];
+  for (const char* family : {"made", "signed"}) {
+    const Values set = values_of(task, shape, family);
+    const auto mask = set.of("mask", "value"), truth = set.of("out", "truth"),
+               native = set.of("out", "native"), sensitivity = set.of("out", "sensitivity");
+    size_t masked_elements = 0;
+    for (size_t i = 0; i < truth.size(); ++i) {
+      const auto scores = row_of(mask, int64_t(i) / out[3] % out[2], keys);
+      const bool masked =
+          std::all_of(scores.begin(), scores.end(), [](double m) { return m == -INFINITY; });
+      masked_elements += masked;
+      EXPECT_EQ(truth[i] == 0 && native[i] == 0, masked) << family << " " << i;
+      EXPECT_EQ(std::signbit(sensitivity[i]), masked) << family << " " << i << ": NaN also passes";
+    }
+    EXPECT_GT(masked_elements, truth.size() / 5) << family;
+  }
+}
+
 TEST(Truth, IntegersCastToBfloat16MultiplyFloat64Inputs) {
   const Task task = task_of(
       "    def __init__(self):\n"
