@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 namespace cutegen {
 namespace {
@@ -111,6 +112,13 @@ std::vector<const ShapeCase*> timed_shapes(const Task& task) {
   for (const ShapeCase& shape : task.shapes)
     if (is_timed(shape)) out.push_back(&shape);
   return out;
+}
+
+std::string advice_to_shrink(const Task& task, const ShapeCase& shape) {
+  if (shape.kind == ShapeKind::user)
+    return "give it weight = 0 or smaller constants in the side file";
+  const std::string file = std::filesystem::path(task.file).filename().string();
+  return "use smaller sizes in " + (file.empty() ? "the task file" : file);
 }
 
 double geometric_mean(const std::vector<Weighted>& values) {

@@ -12,6 +12,7 @@
 // Example: Timing t = headline_of({{&task.official(), official_timing}, {&wide, wide_timing}});
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/certificate.h"
@@ -24,6 +25,10 @@ namespace cutegen {
 bool is_timed(const ShapeCase& shape);
 // Returns the timed shapes in the task's order, the official shape first.
 std::vector<const ShapeCase*> timed_shapes(const Task& task);
+
+// Tells the user how to make a timed shape smaller, and in which file. Example: "use smaller sizes
+// in softmax.py".
+std::string advice_to_shrink(const Task& task, const ShapeCase& shape);
 
 struct Weighted {
   double weight = 1, value = 0;

@@ -37,6 +37,17 @@ Timing timing(double ns, double speedup) {
   return t;
 }
 
+TEST(AdviceToShrink, NamesTheFileWithTheSizes) {
+  Task task;
+  task.file = "tasks/softmax.py";
+  EXPECT_EQ(advice_to_shrink(task, shape("official", ShapeKind::official, 1)),
+            "use smaller sizes in softmax.py");
+  EXPECT_EQ(advice_to_shrink(task, shape("wide", ShapeKind::user, 2)),
+            "give it weight = 0 or smaller constants in the side file");
+  EXPECT_EQ(advice_to_shrink({}, shape("official", ShapeKind::official, 1)),
+            "use smaller sizes in the task file");
+}
+
 TEST(GeometricMean, WeighsLogarithms) {
   EXPECT_DOUBLE_EQ(geometric_mean({{1, 7}}), 7);
   EXPECT_NEAR(geometric_mean({{1, 1}, {3, 16}}), 8, 1e-12);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/units.h"
+#include "core/weighted.h"
 #include "eval/rungs/audit.h"
 #include "eval/rungs/correctness.h"
 #include "eval/sets/failing_shapes.h"
@@ -67,15 +68,13 @@ int64_t bytes_of_inputs(const GpuSet& set) {
   return bytes;
 }
 
-TimingOutcome does_not_fit(const ShapeCase& shape, int64_t bytes,
+TimingOutcome does_not_fit(const Task& task, const ShapeCase& shape, int64_t bytes,
                            const device::DeviceIdentity& gpu) {
   TimingOutcome out;
   out.result = RungResult::skipped;
-  out.end = rung_passed(fmt::format(
-      "no time: {} needs {}, {} has {}{}", name_of(shape), human(Bytes{bytes}), gpu.gpu,
-      human(Bytes{gpu.memory_bytes}),
-      shape.kind == ShapeKind::user ? "; give it weight = 0 or smaller constants in the side file"
-                                    : ""));
+  out.end = rung_passed(fmt::format("no time: {} needs {}, {} has {}; {}", name_of(shape),
+                                    human(Bytes{bytes}), gpu.gpu, human(Bytes{gpu.memory_bytes}),
+                                    advice_to_shrink(task, shape)));
   return out;
 }
 
@@ -244,7 +243,7 @@ const PreparedShape& PairedRuns::others_shape() const {
 
 PairedRuns::End PairedRuns::too_large() const {
   if (fits_) return std::nullopt;
-  return does_not_fit(*official_.shape, buffers_.total(), services_.identity);
+  return does_not_fit(task_, *official_.shape, buffers_.total(), services_.identity);
 }
 
 PairedRuns::End PairedRuns::noted(const RunnerOutcome& outcome) {

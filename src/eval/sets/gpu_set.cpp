@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "core/weighted.h"
 #include "eval/sets/input_set.h"
 #include "torch/foreign_worker.h"
 
@@ -171,10 +172,14 @@ Result<GpuSetPtr> make_gpu_set(const Context& ctx, GpuJudge& judge, torch::Torch
     judge.trim();
     CG_TRY(free, judge.free_bytes());
   }
-  if (needs.set_bytes > free - kSpare)
-    return unsupported_error(fmt::format(
-        "inputs and truth take {}, and {} of the GPU's {} are free", human(Bytes{needs.set_bytes}),
-        human(Bytes{free}), human(Bytes{judge.total_bytes()})));
+  if (needs.set_bytes > free - kSpare) {
+    const int64_t total = judge.total_bytes();
+    const char* others = needs.set_bytes > total - kSpare ? "" : "end other programs on it, or ";
+    return unsupported_error(
+        fmt::format("inputs and truth take {}, and {} of the GPU's {} are free; {}{}",
+                    human(Bytes{needs.set_bytes}), human(Bytes{free}), human(Bytes{total}), others,
+                    advice_to_shrink(task, shape)));
+  }
   auto set = std::make_shared<GpuSet>();
   set->task_id = task.id;
   set->shape = shape.name;
