@@ -150,6 +150,9 @@ def outliers(made: Tensor, generator: Generator, peaks: bool) -> Tensor:
     width = max(BLOCK, made.shape[-1] if made.dim() else 1)
     start = torch.arange(0, flat.numel(), width, device=flat.device)
     usual = float(made.abs().mean(dtype=torch.float64)) or 1.0
+    if not math.isfinite(usual):  # for example an additive mask
+        known = made[torch.isfinite(made)].abs()
+        usual = float(known.mean(dtype=torch.float64)) or 1.0 if known.numel() else 1.0
     size = usual * min(64.0, 4.0 + math.sqrt(width))
     for sign in (-1, 1):
         where = start + places(width, len(start), generator)
@@ -266,11 +269,15 @@ def special(made: Tensor, generator: Generator, domain: Domain, nan: bool, dtype
 
 
 def within(made: Tensor, new: Tensor, domain: Domain) -> Tensor:
-    """Makes the new values non-negative, or maps them into the range of the task's own values."""
+    """Makes the new values non-negative, or maps them into the range of the task's own finite values."""
     if domain == POSITIVE:
         return new.abs()
     if domain == RANGE:
         low, high = made.min(), made.max()
+        if not torch.isfinite(high - low):  # for example an additive mask: its infinities stay
+            finite = torch.isfinite(made)
+            low, high = torch.aminmax(made[finite]) if finite.any() else (made.new_zeros(()), made.new_zeros(()))
+            return torch.where(finite, low + (high - low) * torch.sigmoid(new), made)
         return low + (high - low) * torch.sigmoid(new)
     return new
 

@@ -126,6 +126,25 @@ TEST(Truth, AnAttentionRowWhoseScoresAreAllMinusInfinityIsZeroOrNaN) {
   }
 }
 
+// An additive mask with a bias. Outliers of infinite size would make all results NaN. The second
+// module has a result only if the mask is below 1.5.
+TEST(Outliers, OfAMaskWithInfinitiesAreFinite) {
+  const std::string mask =
+      "torch.rand(64, 64).masked_fill(torch.ones(64, 64).triu(1).bool(), -torch.inf)";
+  for (const std::string result :
+       {"torch.softmax(x + mask, -1)", "torch.log(1.5 - mask.clamp(0)).sum(-1, True) + x"}) {
+    const Task task = task_of("    def forward(self, x, mask):\n        return " + result,
+                              "torch.randn(64, 64), " + mask);
+    const Values set = values_of(task, shape_named(task, "small"), "outliers");
+    const auto values = set.of("mask", "value"), truth = set.of("out", "truth");
+    EXPECT_GT(std::count(values.begin(), values.end(), -INFINITY), int64_t(values.size() / 3));
+    const double most = *std::max_element(values.begin(), values.end());
+    EXPECT_EQ(most > 1.5, result.starts_with("torch.softmax")) << most;
+    EXPECT_LT(most, INFINITY);
+    for (double v : truth) EXPECT_TRUE(std::isfinite(v)) << v;
+  }
+}
+
 TEST(Truth, IntegersCastToBfloat16MultiplyFloat64Inputs) {
   const Task task = task_of(
       "    def __init__(self):\n"
