@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=600 cost=40
-"""A journal of an earlier version opens, resumes and replays.
+"""A journal of an earlier version opens and replays. It resumes only if its verdicts have today's policy version.
 
 tests/fixtures/old_journal holds one finished run and one that Ctrl-C ended, written on 2026-11-23 before
 kinds became enumerations and codecs became field lists. A command proposed their programs, so that no
@@ -52,7 +52,22 @@ class OldJournal(harness.Case):
             result = self.on_runs("optimize", "--replay", run)
             self.assert_code(result, 0)
 
-    def test_it_resumes(self) -> None:
+    def test_its_verdicts_are_not_compared_with_new_ones(self) -> None:
+        before = self.on_runs("show", INTERRUPTED, "--json").json()
+        refused = self.on_runs("resume", INTERRUPTED)
+        self.assert_error(refused, 2, r"rules of version 3, but this cutegen has version \d+")
+        self.assertIn(f"cutegen optimize {self.folder / 'task.py'}", refused.err)
+        self.assertEqual(self.on_runs("show", INTERRUPTED, "--json").json(), before)
+        self.assert_code(self.on_runs("resume", FINISHED), 0)
+
+    def test_events_of_its_form_resume(self) -> None:
+        """The verdicts get today's policy version; all other events keep their old form."""
+        version = self.match(r"this cutegen has version (\d+)", self.on_runs("resume", INTERRUPTED).err)[1]
+        with contextlib.closing(sqlite3.connect(self.runs / "cutegen.db")) as base:
+            changed = base.execute("UPDATE events SET json = replace(json, ?, ?) WHERE run = ? AND type = 'evaluated'",
+                                   ('"policy_version":3', f'"policy_version":{version}', INTERRUPTED))
+            self.assertEqual(changed.rowcount, 2)
+            base.commit()
         result = self.on_runs("resume", INTERRUPTED)
         self.assert_code(result, 0)
         self.assertRegex(result.out, r"stopped +all block sizes are tried")

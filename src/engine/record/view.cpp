@@ -208,6 +208,15 @@ const Certificate* RunView::best_certificate() const {
   return known ? &*certified->certificate : nullptr;
 }
 
+std::optional<int> other_policy(const RunView& view) {
+  const int now = Verdict().policy_version;
+  for (const RunStep& step : view.steps)
+    if (step.verdict && step.verdict->status != Status::aborted &&
+        step.verdict->policy_version != now)
+      return step.verdict->policy_version;
+  return std::nullopt;
+}
+
 Result<RunView> view_run(const std::vector<Event>& events) {
   RunView view;
   for (const Event& event : events) CG_CHECK(view.apply(event));

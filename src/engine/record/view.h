@@ -134,6 +134,10 @@ struct RunView {
 // Names the program with which over_first() compares a step: "the first correct program" or "the
 // source kernel".
 const char* first_name(const RunView& view);
+// Returns the policy version of the first verdict that the rules of another version gave, or
+// nullopt. Such verdicts must not be compared with new ones. Ignores aborted verdicts, which judge
+// nothing.
+std::optional<int> other_policy(const RunView& view);
 Result<RunView> view_run(const std::vector<Event>& events);
 RunResult outcome_of(const RunView& view, const std::string& run_id);
 

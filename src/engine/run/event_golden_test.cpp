@@ -165,29 +165,41 @@ TEST(EventGolden, AnOldJournalIsStillRead) {
   EXPECT_EQ(task_text(*view).find("no kernel is faster"), std::string::npos);
 }
 
-TEST(EventGolden, AnOldJournalIsResumed) {
+// Resumes the old journal without its end.
+Result<RunResult> resumed(std::vector<Event> events) {
   const fs::path dir = scratch_path("golden-old");
   auto store = std::move(*store::Store::open(dir));
-  const std::vector<Event> events = old_events();
   {
     store::RunInfo info;
     info.id = "20260101-abcdef", info.strategy = "cutegen", info.model = "builtin";
     info.device = "sim:h200";
     auto run = store->create(info);
-    ASSERT_TRUE(run) << run.error().text();
+    EXPECT_TRUE(run) << run.error().text();
     for (const Event& event : events) {
       if (event.type == EventType::finished) break;
-      ASSERT_TRUE((*run)->append(event.type, event.data));
+      EXPECT_TRUE((*run)->append(event.type, event.data));
     }
   }
   ToyWorld world{.judge = [](int n, int) { return timed(100.0 - n); }, .programs = 3};
   Recorder recorder;
   auto end = resume_with(world.parts(), {}, *store, "last", recorder);
+  store.reset();
+  fs::remove_all(dir);
+  return end;
+}
+
+TEST(EventGolden, AnOldJournalIsResumedOnlyWithVerdictsOfTheseRules) {
+  std::vector<Event> events = old_events();
+  auto refused = resumed(events);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text().find("judged by rules of version 2"), std::string::npos);
+  for (Event& event : events)
+    if (event.type == EventType::evaluated)
+      event.data["verdict"]["policy_version"] = Verdict().policy_version;
+  auto end = resumed(events);
   ASSERT_TRUE(end) << end.error().text();
   EXPECT_EQ(end->reason, "nothing left to try");
   EXPECT_EQ(end->best->id, "c3");
-  store.reset();
-  fs::remove_all(dir);
 }
 
 }  // namespace

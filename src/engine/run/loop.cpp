@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/run/loop.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/file.h"
@@ -288,6 +290,19 @@ Result<Opened> open_once(const Parts& parts, const Context& ctx, const OptimizeS
   return opened;
 }
 
+// Refuses to continue a run if new verdicts would compete with verdicts of another policy version.
+Result<void> check_policy(const RunView& view, const std::string& id) {
+  const auto version = other_policy(view);
+  if (!version || view.finished) return {};
+  return user_error(
+      fmt::format("its programs were judged by rules of version {}, but this cutegen has version "
+                  "{}, and verdicts of different versions cannot be compared",
+                  *version, Verdict().policy_version),
+      "run " + id,
+      "start a new run: cutegen optimize " + view.settings.file.string() +
+          " (cutegen show still shows this one)");
+}
+
 store::RunInfo info_of(const OptimizeSettings& settings, const Task& task) {
   store::RunInfo info;
   info.task_name = task.name;
@@ -344,7 +359,9 @@ Result<RunResult> resume_with(const Parts& parts, const Context& ctx, store::Sto
   CG_TRY(auto events, journal->events());
   if (events.empty() || events.front().type != EventType::opened)
     return user_error("the journal does not begin with the event 'opened'", "run " + id);
-  CG_TRY(OptimizeSettings begun, read_json<OptimizeSettings>(events.front().data));
+  CG_TRY(RunView recorded, view_run(events));
+  CG_CHECK(check_policy(recorded, id));
+  const OptimizeSettings& begun = recorded.settings;
   CG_TRY(auto client, open_client(parts, begun, store));
   RunLoop loop(parts, ctx, std::move(journal), begun, std::move(client), observer, started_ms);
   CG_CHECK(loop.recall(events));

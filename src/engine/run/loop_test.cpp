@@ -379,6 +379,55 @@ TEST_F(LoopTest, AChangedTaskIsNotResumed) {
   EXPECT_THAT(outcome.error().message, HasSubstr("the task has changed"));
 }
 
+Verdict under_old_rules(Verdict verdict) {
+  verdict.policy_version = Verdict().policy_version - 1;
+  return verdict;
+}
+
+TEST_F(LoopTest, ARunWithVerdictsOfOtherRulesIsNotResumed) {
+  ToyWorld world{.judge = [](int n, int) { return under_old_rules(timed(100.0 - n)); }};
+  auto s = store();
+  std::stop_source stop;
+  world.during_evaluation = [&](int n) {
+    if (n == 3) stop.request_stop();
+  };
+  ASSERT_TRUE(optimize_with(world.parts(), Context(stop.get_token()), *s, settings(), recorder_));
+  const size_t recorded = s->read("last")->size();
+  const int started = world.started;
+  world.during_evaluation = [](int) {};
+  auto refused = resume_with(world.parts(), {}, *s, "last", recorder_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::user);
+  EXPECT_THAT(refused.error().text(),
+              HasSubstr("rules of version " + std::to_string(Verdict().policy_version - 1)));
+  EXPECT_THAT(refused.error().text(), HasSubstr("cutegen optimize " + settings().file.string()));
+  EXPECT_EQ(s->read("last")->size(), recorded) << "nothing is recorded";
+  EXPECT_EQ(world.started, started);
+  auto replay = replay_with(world.parts(), {}, *s, "last", recorder_);
+  ASSERT_TRUE(replay) << replay.error().text();
+  EXPECT_EQ(replay->best->id, "c2");
+}
+
+TEST_F(LoopTest, AFinishedRunOfOtherRulesIsShownAndAnAbortedVerdictIsNoVerdict) {
+  ToyWorld world{.judge = [](int n, int) { return under_old_rules(timed(100.0 - n)); }};
+  auto s = store();
+  ASSERT_TRUE(optimize_with(world.parts(), {}, *s, settings(), recorder_));
+  auto finished = resume_with(world.parts(), {}, *s, "last", recorder_);
+  ASSERT_TRUE(finished) << finished.error().text();
+  EXPECT_EQ(finished->best->id, "c6");
+  std::stop_source stop;
+  int attempts = 0;
+  world.judge = [](int, int) { return under_old_rules(untimed(Status::aborted, "it died")); };
+  world.during_evaluation = [&](int) {
+    if (++attempts == 2) stop.request_stop();
+  };
+  ASSERT_TRUE(optimize_with(world.parts(), Context(stop.get_token()), *s, settings(), recorder_));
+  world.judge = [](int n, int) { return timed(100.0 - n); };
+  auto resumed = resume_with(world.parts(), {}, *s, "last", recorder_);
+  ASSERT_TRUE(resumed) << resumed.error().text();
+  EXPECT_EQ(resumed->best->id, "c6");
+}
+
 TEST_F(LoopTest, AllUnsupportedIsToldApart) {
   ToyWorld world{.judge = [](int, int) { return untimed(Status::unsupported, "opcode x"); }};
   auto s = store();

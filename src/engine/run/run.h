@@ -3,8 +3,9 @@
 // the journal.
 //
 // Contract: the loop commits every event before it starts the next action. The function
-// resume_run() restores the state of a run from the journal and continues the run. If the Context
-// is stopped (Ctrl-C), the run ends after the current event, with the state "interrupted".
+// resume_run() restores the state of a run from the journal and continues the run, unless its
+// verdicts have another policy version. If the Context is stopped (Ctrl-C), the run ends after the
+// current event, with the state "interrupted".
 //
 // Example: CG_TRY(auto outcome, optimize(ctx, store, {.file = "relu.py"}, observer));
 #pragma once

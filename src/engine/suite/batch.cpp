@@ -232,6 +232,7 @@ class Batch {
       if (!item.goes_on || !may_be(info, item)) continue;
       CG_TRY(auto events, store_.read(info.id));
       CG_TRY(RunView view, view_run(events));
+      if (other_policy(view)) continue;  // no run may mix verdicts of two versions of the rules
       if (view.settings.out == fs::absolute(wanted.out)) return std::optional<std::string>(info.id);
     }
     return std::optional<std::string>();

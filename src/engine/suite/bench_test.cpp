@@ -230,6 +230,29 @@ TEST_F(BenchTest, AnInterruptedBenchGoesOn) {
   EXPECT_EQ(store_->list()->size(), 3u);
 }
 
+TEST_F(BenchTest, ARunOfOtherRulesIsNotContinued) {
+  put("1_a");
+  std::stop_source stop;
+  world_.judge = [](int n, int) {
+    Verdict v = timed(100.0 - n);
+    v.policy_version = Verdict().policy_version - 1;
+    return v;
+  };
+  world_.during_evaluation = [&](int n) {
+    if (n == 2) stop.request_stop();
+  };
+  auto first = run(Context(stop.get_token()));
+  ASSERT_TRUE(first) << first.error().text();
+  EXPECT_THAT(statuses(*first), ElementsAre("interrupted"));
+  settings_.resume = true;
+  world_.judge = [](int n, int) { return timed(100.0 - n); };
+  world_.during_evaluation = [](int) {};
+  auto second = run();
+  ASSERT_TRUE(second) << second.error().text();
+  EXPECT_THAT(statuses(*second), ElementsAre("correct"));
+  EXPECT_NE(second->rows[0].run, first->rows[0].run);
+}
+
 TEST_F(BenchTest, AChangedTaskIsDoneAgainAndOtherSettingsAreRefused) {
   put("1_a"), put("2_b");
   ASSERT_TRUE(run());
