@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 
 #include "base/text.h"
 #include "base/units.h"
 #include "engine/propose/agent_proposer.h"
 #include "engine/propose/run_tools.h"
 #include "engine/record/event_data.h"
+#include "engine/record/step_data.h"
 #include "llm/run_model.h"
 
 namespace cutegen::engine {
@@ -85,11 +87,36 @@ std::string rung_text(const Verdict& v) {
   return "none";
 }
 
+// The number of verdicts of each other policy version.
+Result<std::map<int, int64_t>> other_policies(const std::vector<Event>& events) {
+  std::map<int, int64_t> out;
+  for (const Event& event : events) {
+    if (event.type != EventType::evaluated) continue;
+    CG_TRY(Evaluated evaluated, data_of<Evaluated>(event));
+    const Verdict& v = evaluated.verdict;
+    if (v.status != Status::aborted && v.policy_version != Verdict().policy_version)
+      ++out[v.policy_version];
+  }
+  return out;
+}
+
 class ReEvaluator {
  public:
   ReEvaluator(const Parts& parts, const Context& ctx, const ReEvaluateSettings& settings,
               RunObserver& observer, ReEvaluation& result)
       : parts_(parts), ctx_(ctx), settings_(settings), observer_(observer), result_(result) {}
+
+  // Call it before check(), with the whole record.
+  Result<void> note_policies(const std::vector<Event>& events) {
+    CG_TRY(auto policies, other_policies(events));
+    for (const auto& [version, count] : policies)
+      result_.remarks.push_back(fmt::format(
+          "policy: {} verdict{} not compared, because the judging rules changed from version {} to "
+          "{}",
+          count, count == 1 ? " is" : "s are", version, Verdict().policy_version));
+    rules_changed_ = !policies.empty();
+    return {};
+  }
 
   // The replay calls it before its own step. The evaluator must reproduce what the event says.
   Result<std::optional<Divergence>> check(const Event& event, const RunView& view) {
@@ -118,9 +145,10 @@ class ReEvaluator {
     remark("sandbox", to_string(recorded.sandbox.label), to_string(now.sandbox.label));
     if (recorded.task.id != now.task.id) return differs("task/id", recorded.task.id, now.task.id);
     if (recorded.device != now.device) return differs("task/device", recorded.device, now.device);
-    if (recorded.reachable_ns <= 0 && now.reachable_ns > 0)
+    const bool differs_much = std::abs(recorded.floor_ns - now.floor_ns) > 1e-6 * recorded.floor_ns;
+    if ((recorded.reachable_ns <= 0 && now.reachable_ns > 0) || (rules_changed_ && differs_much))
       remark("floor", human_ns(recorded.floor_ns) + " by an older rule", human_ns(now.floor_ns));
-    else if (std::abs(recorded.floor_ns - now.floor_ns) > 1e-6 * recorded.floor_ns)
+    else if (differs_much)
       return differs("task/floor_ns", fmt::format("{}", recorded.floor_ns),
                      fmt::format("{}", now.floor_ns));
     return std::optional<Divergence>();
@@ -147,6 +175,10 @@ class ReEvaluator {
     }
     if (recorded.status == Status::aborted) {
       ++result_.left_out;
+      return std::optional<Divergence>();
+    }
+    if (recorded.policy_version != Verdict().policy_version) {
+      ++result_.other_policy;
       return std::optional<Divergence>();
     }
     const RunStep* step = view.find(request_of_);
@@ -200,6 +232,7 @@ class ReEvaluator {
   eval::EvaluateRequest request_;
   std::string request_of_;
   int64_t event_ = 0;
+  bool rules_changed_ = false;  // some recorded verdicts have another policy version
 };
 
 }  // namespace
@@ -225,6 +258,7 @@ Result<ReEvaluation> re_evaluate_with(const Parts& parts, const Context& ctx, st
   ReEvaluation result;
   Replay replay(parts);
   ReEvaluator evaluator(parts, ctx, settings, observer, result);
+  CG_CHECK(evaluator.note_policies(events));
   for (const Event& event : events) {
     CG_CHECK(ctx.check("replaying run " + id));
     CG_TRY(result.divergence, evaluator.check(event, replay.view()));
@@ -248,6 +282,7 @@ Json to_json(const ReEvaluation& r) {
            {"identical", !r.divergence},
            {"evaluations", r.evaluations},
            {"left_out", r.left_out},
+           {"other_policy", r.other_policy},
            {"largest_change", r.largest_change},
            {"remarks", r.remarks}};
   if (r.divergence)

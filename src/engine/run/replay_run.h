@@ -6,7 +6,9 @@
 // replay_with() starts no evaluator. The function re_evaluate_with() also judges every recorded
 // candidate again, except for aborted evaluations. At the first difference, re_evaluate_with()
 // stops and returns the difference (`divergence`) as a result, not as an error. A time counts as
-// different if it differs by more than `tolerance`. Neither replay_with() nor re_evaluate_with()
+// different if it differs by more than `tolerance`. If a recorded verdict has another policy
+// version (of the judging rules) than this cutegen, re_evaluate_with() neither repeats nor compares
+// it, and a remark gives the number of such verdicts. Neither replay_with() nor re_evaluate_with()
 // writes to the journal.
 //
 // Example: CG_TRY(ReEvaluation r, re_evaluate_with(real_parts(), ctx, store, "last", {},
@@ -32,6 +34,7 @@ struct ReEvaluation {
   RunResult recorded;
   int64_t events = 0, evaluations = 0;  // numbers of replayed events and repeated evaluations
   int64_t left_out = 0;                 // number of aborted evaluations, which the replay skips
+  int64_t other_policy = 0;             // number of verdicts of another policy version
   double largest_change = 0;            // largest change of a time, as a share of the recorded time
   std::vector<std::string> remarks;     // such as "toolchain: recorded NVRTC 13.0, now NVRTC 13.1"
   std::optional<Divergence> divergence;

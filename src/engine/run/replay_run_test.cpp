@@ -134,6 +134,44 @@ TEST_F(ReEvaluate, TheFloorOfAnOlderRuleIsARemark) {
   EXPECT_THAT(r->remarks, testing::Contains(HasSubstr("by an older rule")));
 }
 
+// Gives the verdicts of `id`, or all verdicts, an older policy version.
+Alter older_rules(const std::string& id = "") {
+  return [=](Event& event) {
+    if (event.type == EventType::evaluated && (id.empty() || event.data["candidate"] == id))
+      event.data["verdict"]["policy_version"] = Verdict().policy_version - 1;
+  };
+}
+
+TEST_F(ReEvaluate, VerdictsOfOtherRulesAreNotCompared) {
+  world_.judge = [](int, int) { return untimed(Status::rejected, "a new rule"); };
+  auto r = again([](Event& event) {
+    older_rules()(event);
+    if (event.type == EventType::task) event.data["floor_ns"] = 11.0;
+    if (event.type == EventType::asked && event.data["context"].contains("floor_ns"))
+      event.data["context"]["floor_ns"] = 11.0;
+  });
+  ASSERT_TRUE(r) << r.error().text();
+  EXPECT_FALSE(r->divergence) << to_text(*r->divergence);
+  EXPECT_EQ(r->evaluations, 0);
+  EXPECT_EQ(r->other_policy, 4);
+  EXPECT_EQ(to_json(*r)["other_policy"], 4);
+  const int now = Verdict().policy_version;
+  EXPECT_THAT(r->remarks,
+              testing::ElementsAre(
+                  "policy: 4 verdicts are not compared, because the judging rules changed from "
+                  "version " +
+                      std::to_string(now - 1) + " to " + std::to_string(now),
+                  HasSubstr("by an older rule")));
+  world_.judge = [](int n, int k) {
+    return n == 2 || n == 3 ? untimed(Status::rejected, "a new rule") : program_verdict(n, k);
+  };
+  r = again(older_rules("c2"));
+  ASSERT_TRUE(r) << r.error().text();
+  EXPECT_EQ(r->other_policy, 1);
+  ASSERT_TRUE(r->divergence) << "c3 was judged by today's rules";
+  EXPECT_EQ(r->divergence->step, "c3");
+}
+
 TEST_F(ReEvaluate, EveryAlterationIsNamed) {
   struct Case {
     Alter alter;
