@@ -199,6 +199,16 @@ class Importer {
                      "not compared: {}, the best program, has no figures from {}; hand it out, too",
                      best->candidate.id, device_key(*step.verdict)));
     }
+    if (const int version = best->verdict->policy_version;
+        version != step.verdict->policy_version) {
+      if (same)
+        return end(Decision::accepted,
+                   "the best program itself: from now on its figures by the present rules count");
+      return end(Decision::rejected,
+                 fmt::format("not compared: {}, the best program, was judged by rules of version "
+                             "{}; hand it out, too",
+                             best->candidate.id, version));
+    }
     const Timing &before = *best->verdict->timing, &now = *step.verdict->timing;
     if (same)
       return end(Decision::rejected, "the best program already has figures from this device");

@@ -182,6 +182,34 @@ TEST_F(Import, PolicyAndBuildHaveToAgree) {
   EXPECT_EQ(view().steps.size(), 6U);
 }
 
+TEST_F(Import, FiguresOfTheBestProgramByOtherRulesAreNotCompared) {
+  world_.judge = [](int n, int) {
+    Verdict v = here(100.0 - n);
+    v.policy_version = Verdict().policy_version - 1;
+    return v;
+  };
+  settings_.out = dir_ / "old";
+  ASSERT_TRUE(optimize_with(world_.parts(), {}, *store_, settings_, recorder_));
+  auto again = [](int n, double ns) {
+    Verdict v = here(ns);
+    v.program_id = program_id(numbered_program(n)), v.task_id = sha256("relu");
+    return v;
+  };
+  entry("c1", 1, again(1, 5));
+  Imported done = import();
+  EXPECT_EQ(all_of(done), "c1:correct:c4 ");
+  EXPECT_THAT(done.rows[0].detail,
+              HasSubstr(fmt::format("c3, the best program, was judged by rules of version {}",
+                                    Verdict().policy_version - 1)));
+  EXPECT_EQ(view().best, "c3");
+  entry("c3", 3, again(3, 200));
+  done = import();
+  EXPECT_THAT(all_of(done), HasSubstr("c3:correct:c5*"));
+  EXPECT_EQ(view().best, "c5");
+  entry("c2", 2, again(2, 100));
+  EXPECT_THAT(all_of(import()), HasSubstr("c2:correct:c6*"));
+}
+
 TEST_F(Import, AProgramThatTheRunNeverSawIsBuiltHereFirst) {
   entry("c3", 3, there(3, 60));
   entry("mine", 9, there(9, 30));
