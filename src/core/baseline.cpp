@@ -116,6 +116,21 @@ const BaselineTime* best_baseline(const std::vector<BaselineTime>& times, MathMo
   return best;
 }
 
+void drop_accuracy_of_other_policy(BaselineRecord& record) {
+  const int now = Verdict().policy_version;
+  if (record.policy_version == now) return;
+  const std::string judged = record.policy_version > 0
+                                 ? fmt::format("rules of version {}", record.policy_version)
+                                 : "rules of an unknown version";
+  for (BaselineTime& time : record.times) {
+    BaselineAccuracy& a = time.accuracy;
+    if (!a.passes && !a.share) continue;
+    a.passes.reset(), a.share.reset();
+    a.why = fmt::format("{} judged it, but this cutegen has version {}: run cutegen baselines",
+                        judged, now);
+  }
+}
+
 CarriedOver carried_over(const BaselineRecord& record, const std::vector<ControlTime>& now) {
   CarriedOver out;
   double logs = 0;
@@ -208,6 +223,7 @@ void fields(Fields& v, BaselineRecord& b) {
   v("controls", b.controls, field::list(kMostTimes));
   v("baselines", b.times, field::list(kMostTimes));
   v("cut", b.cut, field::if_set);
+  v("policy_version", b.policy_version, field::between(0, INT32_MAX) + field::if_set);
 }
 
 }  // namespace cutegen

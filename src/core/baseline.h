@@ -91,6 +91,7 @@ struct BaselineRecord {
   std::vector<BaselineTime> times;
   // a baseline had less time than usual to build, because the total time limit was near
   bool cut = false;
+  int policy_version = 0;  // of the rules that judged the accuracy; 0: unknown (an older record)
 };
 
 // Returns the precision to which PyTorch rounds operands in this kind of baseline, and whether the
@@ -121,6 +122,9 @@ struct CarriedOver {
   double ratio = 1;  // present times of the control kernels / their recorded times
   std::string why;
 };
+// Removes accuracies that rules of another version than this cutegen's judged, and says so in
+// `why`. The times stay.
+void drop_accuracy_of_other_policy(BaselineRecord& record);
 CarriedOver carried_over(const BaselineRecord& record, const std::vector<ControlTime>& now);
 
 void fields(Fields& v, BaselineAccuracy& accuracy);

@@ -76,7 +76,9 @@ std::optional<BaselineRecord> BaselineCache::find(const std::string& task_id,
   auto record = read_json<BaselineRecord>(*json);
   const bool same = record && record->task_id == task_id && record->gpu == gpu &&
                     record->driver == driver && record->torch == torch;
-  return same ? std::optional(std::move(*record)) : std::nullopt;
+  if (!same) return std::nullopt;
+  drop_accuracy_of_other_policy(*record);
+  return std::move(*record);
 }
 
 std::optional<BaselineRecord> BaselineCache::find(const eval::OpenedTask& o) const {
@@ -92,6 +94,7 @@ std::vector<eval::KnownBaselines> BaselineCache::with_times_of(
     if (!json) continue;
     auto r = read_json<BaselineRecord>(*json);
     if (!r || r->cut || !has_times_of(*r, wanted)) continue;
+    if (r->policy_version != Verdict().policy_version) continue;
     out.push_back({.task_id = r->task_id, .gpu = r->gpu, .driver = r->driver, .torch = r->torch});
   }
   return out;

@@ -4,7 +4,8 @@
 //
 // Contract: a private folder has one file for each combination of task, GPU model, driver and
 // torch. The function keep() replaces a file atomically. If a file is missing, unreadable or of
-// another version, find() returns no record. The function controls() returns only times that are
+// another version, find() returns no record. If another version of the rules judged the accuracies,
+// find() removes them from the record. The function controls() returns only times that are
 // younger than kFresh. Several threads and processes may use the cache at once.
 //
 // Example: BaselineCache cache; if (auto record = cache.find(opened)) use(record->times);
@@ -31,7 +32,8 @@ class BaselineCache {
                                      const std::string& driver, const std::string& torch) const;
   std::optional<BaselineRecord> find(const eval::OpenedTask& opened) const;
   Result<void> keep(const BaselineRecord& record) const;
-  // Returns the keys of all complete records that have times of all `wanted` baselines.
+  // Returns the keys of all complete records that have times of all `wanted` baselines, and whose
+  // accuracies were judged by this cutegen's rules.
   std::vector<eval::KnownBaselines> with_times_of(
       const std::vector<torch::BaselineWanted>& wanted) const;
 

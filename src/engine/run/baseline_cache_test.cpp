@@ -38,6 +38,30 @@ TEST_F(BaselineCacheTest, KeepsOneRecordForEachGpuDriverAndTorch) {
   EXPECT_FALSE(cache_.find("t", "h200", "580", "2.12"));
 }
 
+BaselineRecord judged(BaselineRecord record, int policy_version) {
+  record.policy_version = policy_version;
+  record.times[0].accuracy = {
+      .precision = "fp32", .coarser = false, .share = 0.5, .passes = true, .why = ""};
+  return record;
+}
+
+TEST_F(BaselineCacheTest, AccuracyByOtherRulesIsDroppedAndTimesStay) {
+  const int now = Verdict().policy_version;
+  for (const int version : {0, now - 1, now}) {
+    ASSERT_TRUE(cache_.keep(judged(record(10), version)));
+    auto found = cache_.find("t", "h200", "580", "2.11");
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->times[0].time_ns, 10);
+    const BaselineAccuracy& accuracy = found->times[0].accuracy;
+    EXPECT_EQ(accuracy.precision, "fp32");
+    EXPECT_EQ(accuracy.passes.has_value(), version == now);
+    EXPECT_EQ(accuracy.share.has_value(), version == now);
+    EXPECT_EQ(accuracy.why.empty(), version == now) << accuracy.why;
+    EXPECT_EQ(cache_.with_times_of({{.kind = BaselineKind::eager}}).size(), version == now ? 1 : 0)
+        << "cutegen baselines judges it again";
+  }
+}
+
 TEST_F(BaselineCacheTest, AFileThatCannotBeReadIsNoRecord) {
   ASSERT_TRUE(cache_.keep(record(10)));
   for (const auto& entry : fs::directory_iterator(dir_))

@@ -61,6 +61,7 @@ class Describer {
     record.math_mode = task.math_mode;
     record.gpu = gpu_.spec.id, record.uuid = gpu_.uuid, record.driver = gpu_.driver;
     record.torch = worker.version();
+    record.policy_version = Verdict().policy_version;
     if (known(record)) return true;
     item.build_bytes = build_bytes(task), item.truth_bytes = truth_bytes(task);
     TruthPool pool(task, [&](const Context& c, const ShapeCase& shape, const std::string& family,
