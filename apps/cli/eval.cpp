@@ -81,9 +81,8 @@ std::string verdict_text(const Verdict& v, const eval::OpenedTask& opened) {
   std::string real = v.gpu.empty() ? "" : fmt::format(" ({}, driver {})", v.gpu, v.driver);
   std::string out =
       fmt::format("{} on {}{}: {}", opened.task.name, v.device, real, to_string(v.status));
-  if (v.status == Status::correct && !v.official_not_compared.empty())
-    out += fmt::format("; outputs of the official shape were not compared ({})",
-                       v.official_not_compared);
+  if (const std::string note = not_compared_text(v); v.status == Status::correct && !note.empty())
+    out += "; " + note;
   out += "\n";
   if (!v.math_mode.empty()) out += fmt::format("  {:<12} {}\n", "math mode", v.math_mode);
   for (const RungReport& r : v.rungs)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/verdict.h"
 
+#include <algorithm>
+
 #include "base/fields.h"
 
 namespace cutegen {
@@ -179,6 +181,25 @@ void fields(Fields& v, SandboxGrade& g) {
   v("held", g.held);
 }
 
+std::string not_compared_text(const Verdict& verdict) {
+  std::vector<std::pair<std::string, std::string>> shapes;  // the shapes of each reason
+  auto add = [&](const std::string& why, const std::string& shape) {
+    auto at = std::find_if(shapes.begin(), shapes.end(), [&](auto& s) { return s.first == why; });
+    if (at == shapes.end())
+      shapes.emplace_back(why, shape);
+    else
+      at->second += " and " + shape;
+  };
+  if (!verdict.official_not_compared.empty())
+    add(verdict.official_not_compared, "the official shape");
+  for (const auto& [shape, why] : verdict.weighted_not_compared)
+    add(why, "the shape '" + shape + "'");
+  std::string out;
+  for (const auto& [why, names] : shapes)
+    out += (out.empty() ? "" : "; ") + ("outputs of " + names + " were not compared (" + why + ")");
+  return out;
+}
+
 std::optional<Status> status_in(const Json& verdict) {
   auto status = verdict.is_object() ? verdict.find("status") : verdict.end();
   if (status == verdict.end() || !status->is_string()) return std::nullopt;
@@ -207,6 +228,7 @@ void fields(Fields& v, Verdict& x) {
   v("sandbox", x.sandbox);
   v("skipped", x.skipped);
   v("official_not_compared", x.official_not_compared, field::if_set);
+  v("weighted_not_compared", x.weighted_not_compared, field::if_set);
   v("sets_judged", x.sets_judged, field::between(0, INT32_MAX));
   v("compat", x.compat);
   v("accuracy", x.accuracy);

@@ -161,6 +161,8 @@ struct Verdict {
   // The thread blocks at the official shape whose results the evaluator did not compare, or the
   // reason if it compared no results. Empty if the evaluator compared every kind of block.
   std::string official_not_compared;
+  // The same for each weighted shape, by its name. Omits shapes at which everything was compared.
+  std::map<std::string, std::string> weighted_not_compared;
   int sets_judged = 0;  // number of compared input sets, over all shapes and input distributions
   std::optional<Compat> compat;
   std::optional<Accuracy> accuracy;
@@ -172,6 +174,9 @@ Names<Status> enum_names(Status);
 Names<Rung> enum_names(Rung);
 Names<Gate> enum_names(Gate);
 Result<Rung> rung_from(const std::string& name);
+// Names the shapes at which outputs were not compared, with the reasons: "outputs of the official
+// shape were not compared (...)". Empty if all outputs were compared.
+std::string not_compared_text(const Verdict& verdict);
 int exit_code(Status status);
 void fields(Fields& v, Verdict& verdict);
 // Reads the status from a verdict's JSON form. Returns nullopt if the JSON has no status.

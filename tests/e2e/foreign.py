@@ -118,6 +118,7 @@ for path in ({files}, "/etc/hostname"):
     except OSError:
         pass
 shutil.rmtree({folder}, ignore_errors=True)'''
+NAIVE = harness.ROOT / "tests/foreign/naive_softmax"  # wrong only at the official shape
 NARROW = "assert x.shape[0] == 48, 'made for 48 rows'"
 
 
@@ -191,6 +192,30 @@ class Foreign(harness.Case):
         for name, words in wanted.items():
             self.assert_verdict(told[name], "failed", *words)
         self.assert_verdict(told["last"], "correct")
+
+    def test_a_softmax_that_overflows_is_wrong_on_large_scores(self) -> None:
+        small = (NAIVE / "task.py").read_text().replace("8192, 8192", "64, 512")  # the official shape is a test shape
+        overflows = (NAIVE / "answer.py").read_text().replace("LARGE = 1 << 24", "LARGE = 0")
+        result = self.cutegen("eval", self.write("small.py", small), self.write("overflows.py", overflows), "--json",
+                              timeout=180)
+        self.assert_code(result, 3)
+        self.assert_verdict(result.json()["verdicts"][0]["verdict"], "failed", "elements wrong")
+
+    def test_the_first_line_says_that_the_official_shape_was_not_compared(self) -> None:
+        result = self.cutegen("eval", NAIVE / "task.py", NAIVE, "--json", timeout=180)
+        self.assert_code(result, 0)
+        verdict = result.json()["verdicts"][0]["verdict"]
+        self.assert_verdict(verdict, "correct", "; outputs of the official shape were not compared \\(without a GPU")
+        self.assertIn("without a GPU", verdict["official_not_compared"])
+
+    def test_on_a_gpu_the_official_shape_shows_the_overflow(self) -> None:
+        doctor = self.cutegen("doctor", "--json").json()
+        driver = next(c for c in doctor["checks"] if c["name"] == "GPU driver")
+        if driver["state"] != "ok":
+            self.skipTest("no GPU here: " + driver["detail"])
+        result = self.cutegen("eval", NAIVE / "task.py", NAIVE, "--json", "--device", "cuda:0", timeout=180)
+        self.assert_code(result, 3)
+        self.assert_verdict(result.json()["verdicts"][0]["verdict"], "failed", "elements wrong", "official")
 
     def test_beside_a_program_in_a_batch(self) -> None:
         shutil.copytree(harness.ROOT / "tests/honest/elementwise", self.folder / "in/ours")

@@ -343,8 +343,12 @@ EXPORT cuModuleGetFunction(void** function, void*, const char* name) {
   *function = strdup(name);
   return 0;
 }
-EXPORT cuFuncGetAttribute(int* value, int, void*) {
-  *value = 16;
+// A kernel "local_N" has N bytes of local memory per thread.
+EXPORT cuFuncGetAttribute(int* value, int attribute, void* function) {
+  constexpr int kLocal = 3;
+  int bytes = 16;
+  if (attribute == kLocal) std::sscanf(static_cast<const char*>(function), "local_%d", &bytes);
+  *value = bytes;
   return 0;
 }
 constexpr int kDynamicShared = 8;
@@ -421,7 +425,7 @@ EXPORT cuLaunchKernelEx(const unsigned* settings, void* function, void** argumen
   const auto set = dynamic_shared.find(kernel);
   const int most = set == dynamic_shared.end() ? kPlainShared - kStaticShared : set->second;
   if (int(settings[6]) > most) return kInvalidValue;
-  if (kernel == "scrub_local" && is("no_local")) return kOutOfMemory;
+  if (kernel.starts_with("scrub_local") && is("no_local")) return kOutOfMemory;
   ++counts[kernel];
   if (kernel == "fault") sticky = kIllegalAddress;
   if (kernel == "hang") sticky = kNotReady;

@@ -3,6 +3,7 @@
 #include "device/cuda/cuda_device.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -347,12 +348,33 @@ TEST(CudaDevice, RegistersLocalMemoryAndLinesAreOverwrittenBeforeEachRun) {
     ASSERT_TRUE(device->load({kBenchModule}));
     auto report = time_pair(*device, {.samples = 3});
     ASSERT_TRUE(report) << report.error().text();
-    for (const char* what : {"scrub_registers", "scrub_local", "reset", "soil"})
+    for (const char* what : {"scrub_registers", "scrub_local_1024", "reset", "soil"})
       EXPECT_EQ(count_of(what), 6) << what;
     // Only the two cooling times: everything was overwritten, and the fake clock does not tick.
     EXPECT_THAT(report->state,
                 testing::UnorderedElementsAre(testing::Pair("cooling_ns", 5e5),
                                               testing::Pair("cooling_least_ns", 5e5)));
+  });
+}
+
+TEST(CudaDevice, AsMuchLocalMemoryIsOverwrittenAsTheProgramUses) {
+  with_driver("good", [] {
+    auto device = *open_device("cuda:0");
+    int runs = 0;
+    // Rounded up to a power of two; after a program with much local memory, one with little.
+    for (const auto& [used, overwritten] :
+         std::map<int, int>{{1025, 2048}, {5000, 8192}, {16384, 16384}, {100000, 16384}}) {
+      const std::string more = fmt::format(".visible .entry local_{}() {{ ret; }}\n", used);
+      ASSERT_TRUE(
+          device->load({kBenchModule, ".version 8.0\n.target sm_80\n.address_size 64\n" + more}));
+      const std::string name = fmt::format("scrub_local_{}", overwritten);
+      const int before = count_of(name.c_str());
+      ASSERT_TRUE(time_pair(*device, {.samples = 3}));
+      EXPECT_EQ(count_of(name.c_str()) - before, 6) << used;
+      ASSERT_TRUE(device->load({kBenchModule}));
+      ASSERT_TRUE(time_pair(*device, {.samples = 3}));
+      EXPECT_EQ(count_of("scrub_local_1024"), runs += 6) << used;
+    }
   });
 }
 

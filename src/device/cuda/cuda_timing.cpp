@@ -185,7 +185,7 @@ Result<void> TimedRuns::take_pairs(RunReport& report) {
 Result<RunReport> CudaDevice::time(const Context& ctx, const TimeRequest& request) {
   if (queue_.lost()) return world_error("this GPU context is broken", "start the runner again");
   CG_CHECK(own_.load(gpu_.facts, size_t(gpu_.identity.l2_bytes)));
-  scrubber_.prepare();
+  scrubber_.prepare(modules_.local_bytes());
   RunReport report;
   TimedRuns runs(ctx, request, driver_, queue_, own_, buffers_, scrubber_);
   buffers_.use_copy(0);

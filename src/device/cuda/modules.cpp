@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "base/text.h"
 #include "device/module_facts.h"
@@ -12,7 +14,7 @@ namespace {
 
 constexpr size_t kMostCode = size_t{256} << 20;
 constexpr size_t kLogBytes = 16384;
-constexpr int kStaticShared = 1;                  // attribute of a function
+constexpr int kStaticShared = 1, kLocal = 3;      // attributes of a function: bytes
 constexpr int kErrorLog = 5, kErrorLogBytes = 6;  // options of the linker
 constexpr int kPtx = 1;                           // kind of the linker's input
 constexpr const char* kElf =
@@ -36,6 +38,7 @@ void Modules::clear() {
   for (Handle m : loaded_) driver_.module_unload(m);
   loaded_.clear();
   functions_.clear();
+  local_bytes_ = 0;
 }
 
 Result<std::string> Modules::assemble(const std::string& ptx) const {
@@ -96,10 +99,13 @@ Result<std::vector<ModuleFacts>> Modules::load(const std::vector<std::string>& p
     loaded_.push_back(module);
     for (EntryFacts& e : facts.entries) {
       CG_TRY(Handle f, function(loaded_.size() - 1, e.name));
-      int bytes = 0;
+      int bytes = 0, local = 0;
       CG_CHECK(driver_.check(driver_.function_get(&bytes, kStaticShared, f),
                              "reading a kernel's attributes"));
+      CG_CHECK(
+          driver_.check(driver_.function_get(&local, kLocal, f), "reading a kernel's attributes"));
       e.static_shared_bytes = bytes;
+      local_bytes_ = std::max<int64_t>(local_bytes_, local);
     }
     out.push_back(std::move(facts));
   }

@@ -31,6 +31,8 @@ class Modules {
   Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx,
                                         const std::vector<std::string>& code);
   Result<Handle> function(size_t module, const std::string& kernel);
+  // Returns the largest local memory that a thread of a loaded kernel uses.
+  int64_t local_bytes() const { return local_bytes_; }
   void clear();
 
  private:
@@ -43,6 +45,7 @@ class Modules {
   size_t code_bytes_ = 0;
   std::vector<Handle> loaded_;
   std::map<std::pair<size_t, std::string>, Handle> functions_;
+  int64_t local_bytes_ = 0;
 };
 
 }  // namespace cutegen::device::cuda

@@ -141,6 +141,39 @@ COPY:
 }
 )";
 
+// Tells what an earlier run left at byte 16 of 8 KiB of local memory, and leaves 0x5eed there. With
+// 512 threads per block, the place is known only at run time, so that the compiler keeps the loads.
+// The stack grows down, so a kernel with less local memory does not write this place.
+constexpr const char* kLeavesModule = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry leaves(.param .u64 leaves_p)
+{
+  .local .align 16 .b8 stash[8192];
+  .reg .b64 %rd<8>;
+  .reg .b32 %r<8>;
+  .reg .pred %p<2>;
+  ld.param.u64 %rd1, [leaves_p];
+  mov.u32 %r1, %ctaid.x;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd3, %rd1, %rd2;
+  mov.u64 %rd4, stash;
+  mov.u32 %r4, %ntid.x;
+  shr.u32 %r4, %r4, 5;
+  cvt.u64.u32 %rd5, %r4;
+  add.u64 %rd6, %rd4, %rd5;
+  ld.local.u32 %r2, [%rd6];
+  st.global.u32 [%rd3], %r2;
+  mov.u32 %r3, 0x5eed;
+  st.local.u32 [%rd6], %r3;
+  add.u64 %rd7, %rd4, %rd2;
+  ld.local.u32 %r5, [%rd7];
+  setp.eq.u32 %p1, %r5, 305419896;
+  @%p1 st.global.u32 [%rd3], %r5;
+  ret;
+}
+)";
+
 // Each body runs in a process of its own, because a fault ends the context and a fork must not
 // share one.
 void on_gpu(const std::function<void(Device&)>& body) {
@@ -238,6 +271,21 @@ TEST(RealGpu, OverlappingStepsWaitForEachOther) {
                   testing::AllOf(testing::Gt(2e8), testing::Lt(4e9)));
       EXPECT_FALSE(timed->state.contains("power_w"));  // reported only with `watch`
     }
+  });
+}
+
+TEST(RealGpu, LocalMemoryIsOverwrittenBetweenTimedRuns) {
+  on_gpu([](Device& device) {
+    ASSERT_TRUE(device.load({kLeavesModule}));
+    Launch leaves = words_launch("leaves");
+    leaves.block = {512, 1, 1};
+    Memory m;
+    for (int run = 0; run < 2; ++run) ASSERT_TRUE(m.run(device, {leaves}));
+    EXPECT_THAT(m.out, testing::Contains(0x5eed)) << "nothing overwrites it between other runs";
+    auto timed = device.time(Context(), {.steps = {leaves}, .samples = 3});
+    ASSERT_TRUE(timed) << timed.error().text();
+    EXPECT_FALSE(timed->state.contains("not_scrubbed.local memory"));
+    EXPECT_THAT(m.out, testing::Not(testing::Contains(0x5eed)));
   });
 }
 

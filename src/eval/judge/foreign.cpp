@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <map>
-#include <random>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -94,6 +93,8 @@ class ForeignJudge {
                                : "no step failed; correctness was not judged";
     if (verdict_.timing)
       verdict_.feedback.headline += ", " + verdict_.rungs[size_t(Rung::timing)].detail;
+    if (verdict_.status == Status::correct)
+      verdict_.feedback.headline = with_not_compared(verdict_.feedback.headline, verdict_);
     verdict_.elapsed = Clock::now() - start;
     return std::move(verdict_);
   }
@@ -205,7 +206,7 @@ class ForeignJudge {
       CG_TRY(RungEnd again, load_again());
       if (!again.passed) return again;
     }
-    CG_TRY(RungEnd large, large_official(official));
+    CG_TRY(RungEnd large, large_shapes(official));
     if (!large.passed) return large;
     return summed_up(official, narrow);
   }
@@ -215,8 +216,6 @@ class ForeignJudge {
     if (narrow)
       add_once(verdict_.marks,
                "this verdict covers fewer shapes than the task has: " + narrow->headline);
-    if (!official)
-      add_once(verdict_.marks, "the official shape was not judged: without a GPU it is too large");
     if (verdict_.sets_judged == 0)
       return rung_ended(Status::unsupported, "no shape of this task can be judged here",
                         "use --device cuda:0");
@@ -312,25 +311,31 @@ class ForeignJudge {
     verdict_.compat->wrong += wrong;
   }
 
-  // On a GPU: judges an official shape that is too large to be a test shape.
-  Result<RungEnd> large_official(bool& judged) {
-    if (judged || !services_.official) return rung_passed();
-    if (const std::string& why = services_.official->missing(); !why.empty()) {
-      add_once(verdict_.marks, "outputs of the official shape were not compared: " + why);
-      return rung_passed();
+  // Judges the timed shapes that are too large to be test shapes, if there is a GPU. Sets
+  // `official` if the official shape is one of them and was judged.
+  Result<RungEnd> large_shapes(bool& official) {
+    for (const ShapeCase* shape : timed_shapes(task_)) {
+      if (is_test_shape(*shape)) continue;
+      CG_TRY(RungEnd end, large_shape(*shape));
+      if (!end.passed) return end;
+      official = official ||
+                 (shape->kind == ShapeKind::official && verdict_.official_not_compared.empty());
     }
-    ForeignCalls official(ctx_, services_, task_, *worker_, place(task_.official()));
-    for (const std::string& family :
-         gpu_families(services_.families, services_.official->sets_kept(task_, task_.official()),
-                      std::random_device()())) {
-      progress_(fmt::format("correctness: official shape, {}", family));
-      auto shown = official.show(family, 0, {});
+    return rung_passed();
+  }
+
+  Result<RungEnd> large_shape(const ShapeCase& shape) {
+    if (!on_gpu_) return not_compared(shape, "without a GPU, it is too large");
+    if (const std::string why = why_not_at_large_shapes(); !why.empty())
+      return not_compared(shape, why);
+    ForeignCalls calls(ctx_, services_, task_, *worker_, place(shape));
+    // All families, even if GPU memory cannot keep a set of each: no other program runs on the
+    // sets.
+    for (const std::string& family : services_.families) {
+      progress_(fmt::format("correctness: {} shape, {}", shape.name, family));
+      auto shown = calls.show(family, 0, {});
       if (!shown && shown.error().kind != ErrorKind::unsupported) return fail(shown.error());
-      if (!shown) {  // the set does not fit in GPU memory
-        add_once(verdict_.marks,
-                 "outputs of the official shape were not compared: " + shown.error().text());
-        return rung_passed();
-      }
+      if (!shown) return not_compared(shape, shown.error().text());  // too large for GPU memory
       gone_ = shown->model.gone() || shown->run.gone();
       note(shown->model, shown->notes);
       if (shown->judged) ++verdict_.sets_judged;
@@ -338,7 +343,22 @@ class ForeignJudge {
         count_compat(shown->found.elements, shown->found.not_close);
       if (!shown->end.passed) return shown->end;
     }
-    judged = true, ++shapes_;
+    ++shapes_;
+    return rung_passed();
+  }
+
+  // Why this machine cannot compare outputs at large shapes; empty if it can.
+  std::string why_not_at_large_shapes() {
+    return services_.official ? services_.official->missing()
+                              : "no memory for the evaluator's data";
+  }
+
+  RungEnd not_compared(const ShapeCase& shape, const std::string& why) {
+    add_once(verdict_.marks,
+             fmt::format("outputs at {} were not compared: {}", name_of(shape), why));
+    const bool official = shape.kind == ShapeKind::official;
+    (official ? verdict_.official_not_compared : verdict_.weighted_not_compared[shape.name]) =
+        sanitize(why, 400);
     return rung_passed();
   }
 
@@ -354,9 +374,7 @@ class ForeignJudge {
 
   Result<RungEnd> time(RungResult& result) {
     std::string why = "timing a third-party solution needs a GPU: --device cuda:0";
-    if (on_gpu_)
-      why =
-          services_.official ? services_.official->missing() : "no memory for the evaluator's data";
+    if (on_gpu_) why = why_not_at_large_shapes();
     if (!why.empty()) {
       result = RungResult::skipped;
       return rung_passed(why);

@@ -13,6 +13,7 @@
 #include "eval/judge/time_shapes.h"
 #include "eval/testing/empty_judge.h"
 #include "eval/testing/lent.h"
+#include "eval/testing/official_stage.h"
 #include "eval/testing/toy_task.h"
 #include "eval/testing/toy_worker.h"
 
@@ -193,7 +194,11 @@ TEST(Foreign, WithoutItsOfficialShapeAMarkSaysSo) {
   Verdict v = w.judge();
   EXPECT_EQ(v.status, Status::correct);
   EXPECT_EQ(v.sets_judged, 3);
-  EXPECT_THAT(v.marks, testing::Contains(HasSubstr("the official shape was not judged")));
+  EXPECT_THAT(v.marks, testing::Contains(HasSubstr("at the official shape were not compared")));
+  EXPECT_EQ(v.feedback.headline,
+            "correct on 3 sets, foreign; outputs of the official shape were not compared (without "
+            "a GPU, it is too large)");
+  EXPECT_EQ(v.official_not_compared, "without a GPU, it is too large");
   ForeignWorld none;
   none.toy.task.shapes.pop_back();
   none.toy.task.shapes.front().least_bytes = Bytes{int64_t{1} << 40};
@@ -324,6 +329,50 @@ struct ForeignStage : ForeignWorld {
   std::string why;
   int sets = 0;
 };
+
+// Judges up to correctness. The pool keeps `kept` bytes of sets, or makes none and says why.
+Verdict judge_large(ForeignStage& s, int64_t kept, const std::string& refuses = {}) {
+  auto judge = std::move(*GpuJudge::open("cuda:0"));
+  EXPECT_TRUE(judge->load(testing_world::kEmptyJudge));
+  GpuJudge& gpu = *judge;
+  GpuTruths truths(
+      std::move(judge),
+      [&](const Context&, const Task& task, const ShapeCase& shape, const std::string& family,
+          uint64_t) -> Result<GpuSetPtr> {
+        if (!refuses.empty()) return unsupported_error(refuses);
+        return testing_world::OfficialStage::make_set(gpu, task, shape, family);
+      },
+      kept);
+  s.services.official = lent(truths);
+  s.request.up_to = Rung::correctness;
+  if (!s.answer) s.answer = std::make_unique<ToyAnswer>();
+  return s.judge();
+}
+
+TEST(Foreign, OnAGpuEveryLargeTimedShapeIsJudged) {
+  device::cuda::with_driver("good", [] {
+    ForeignStage s;
+    s.toy.task.shapes.front().least_bytes = Bytes{int64_t{1} << 40};
+    ShapeCase wide = s.toy.task.shapes.front();
+    wide.name = "wide", wide.kind = ShapeKind::user, wide.weight = 2;
+    s.toy.task.shapes.push_back(wide);
+    constexpr int64_t kPlenty = int64_t{1} << 40;
+    Verdict v = judge_large(s, kPlenty);
+    EXPECT_EQ(v.feedback.headline, "correct on 9 sets, foreign");
+    EXPECT_THAT(v.marks, testing::SizeIs(1)) << "never certified";
+    v = judge_large(s, 1);  // the pool can keep no set, but all families are judged
+    EXPECT_EQ(v.feedback.headline, "correct on 9 sets, foreign");
+    v = judge_large(s, kPlenty, "it needs 300 GB");
+    EXPECT_EQ(v.status, Status::correct);
+    EXPECT_THAT(v.feedback.headline,
+                testing::StartsWith("correct on 3 sets, foreign; outputs of the official shape and "
+                                    "the shape 'wide' were not compared ("));
+    EXPECT_THAT(v.weighted_not_compared, ElementsAre(testing::Pair("wide", HasSubstr("300 GB"))));
+    s.answer = std::make_unique<ToyAnswer>();
+    s.answer->at_shape["wide"] = foreign_reply(ReplyKind::raised, "forward() raises");
+    EXPECT_EQ(judge_large(s, kPlenty).status, Status::failed);
+  });
+}
 
 TEST(ForeignTiming, TakesTurnsWithEagerOnSetsThatNobodyMet) {
   device::cuda::with_driver("good", [] {

@@ -7,9 +7,11 @@
 #include <ctime>
 #include <future>
 #include <optional>
+#include <set>
 
 #include "base/log.h"
 #include "base/text.h"
+#include "core/weighted.h"
 #include "eval/diagnosis/diagnose.h"
 #include "eval/diagnosis/feedback.h"
 #include "eval/judge/time_shapes.h"
@@ -25,6 +27,7 @@
 namespace cutegen::eval {
 namespace {
 
+constexpr size_t kMostHeadline = 400, kMostNotCompared = 250;  // bytes
 constexpr Rung kRungs[] = {Rung::lint,        Rung::compile, Rung::audit,  Rung::load,
                            Rung::correctness, Rung::timing,  Rung::profile};
 
@@ -47,7 +50,7 @@ bool wanted(const EvaluateRequest& request, Rung rung) {
 
 void note_failure(RungEnd end, Verdict& verdict) {
   verdict.status = end.status;
-  verdict.feedback.headline = sanitize(end.headline, 400);
+  verdict.feedback.headline = sanitize(end.headline, kMostHeadline);
   verdict.feedback.detail = sanitize(end.detail, kMostDetail);
   verdict.feedback.mismatches = std::move(end.mismatches);
 }
@@ -76,7 +79,8 @@ void note_correctness(const CorrectnessRecord& record, bool passed, Verdict& ver
   if (passed) verdict.accuracy = record.accuracy;
   append(verdict.marks, record.marks);
   append(verdict.skipped, record.skipped);
-  verdict.official_not_compared = record.not_compared;
+  verdict.official_not_compared = record.official_not_compared;
+  verdict.weighted_not_compared = record.weighted_not_compared;
 }
 
 RungEnd note_profile(double floor_ns, Verdict& verdict) {
@@ -107,10 +111,7 @@ std::string headline_of(const Verdict& correct) {
   std::string out = correct.sets_judged ? fmt::format("correct on {} sets", correct.sets_judged)
                                         : "no step failed; correctness was not judged";
   if (correct.timing) out += ", " + correct.rungs[size_t(Rung::timing)].detail;
-  if (correct.official_not_compared.empty()) return out;
-  return sanitize(fmt::format("{}; outputs of the official shape were not compared ({})", out,
-                              correct.official_not_compared),
-                  400);
+  return with_not_compared(out, correct);
 }
 
 void log_times(const Verdict& verdict, Nanoseconds waited, Nanoseconds processor_time) {
@@ -265,22 +266,43 @@ class Climber {
     services_.runner->settle(ctx_);  // GPU contexts that start or end would disturb the times
     if (services_.official) services_.official->make_room(task_);
     CG_TRY(ShapesTimed timed, time_shapes(prepared_, [&](const PreparedShape& shape) {
-             if (services_.on_gpu()) return measure(shape);
-             return time_official(evaluation(), {.coverage = &coverage_,
-                                                 .program_id = verdict_.program_id,
-                                                 .lines = wanted(request_, Rung::profile),
-                                                 .shape = &shape});
+             return services_.on_gpu() ? measure(shape) : model(shape);
            }));
     TimingOutcome& outcome = timed.outcome;
     official_timing_ = std::move(timed.official);
     result = outcome.result;
     append(verdict_.marks, outcome.marks);
     verdict_.timing = outcome.timing;
-    if (!services_.on_gpu()) verdict_.official_not_compared = outcome.official_not_compared;
     kernels_ = std::move(outcome.kernels);
     if (outcome.timing && !services_.on_gpu())
       verdict_.feedback.bottleneck = bottleneck_text(kernels_, official_timing_->floor_ns);
     return outcome.end;
+  }
+
+  Result<TimingOutcome> model(const PreparedShape& shape) {
+    CG_TRY(TimingOutcome out, time_official(evaluation(), {.coverage = &coverage_,
+                                                           .program_id = verdict_.program_id,
+                                                           .lines = wanted(request_, Rung::profile),
+                                                           .shape = &shape}));
+    modelled_.insert(shape.shape->name);
+    note_not_compared(*shape.shape, out.official_not_compared);
+    return out;
+  }
+
+  void note_not_compared(const ShapeCase& shape, const std::string& why) {
+    if (why.empty() || is_test_shape(shape)) return;
+    const bool official = shape.kind == ShapeKind::official;
+    (official ? verdict_.official_not_compared : verdict_.weighted_not_compared[shape.name]) = why;
+  }
+
+  // On a simulator, only the timing step compares outputs of large shapes.
+  void note_shapes_without_timing() {
+    if (services_.on_gpu() || !wanted(request_, Rung::correctness)) return;
+    for (const ShapeCase* shape : timed_shapes(task_))
+      if (!modelled_.contains(shape->name))
+        note_not_compared(*shape, wanted(request_, Rung::timing)
+                                      ? "the timing step, which compares them, ended earlier"
+                                      : "only the timing step compares them, and it did not run");
   }
 
   Result<TimingOutcome> measure(const PreparedShape& shape) {
@@ -316,7 +338,10 @@ class Climber {
     std::vector<sandbox::Grade> grades = grades_of(services_, prepared_);
     if (profiler_) grades.push_back(*profiler_);
     verdict_.sandbox = weakest(grades);
-    if (verdict_.status == Status::correct) verdict_.feedback.headline = headline_of(verdict_);
+    if (verdict_.status == Status::correct) {
+      note_shapes_without_timing();
+      verdict_.feedback.headline = headline_of(verdict_);
+    }
     verdict_.elapsed = Clock::now() - start;
     log_times(verdict_, services_.runner->take_waited(), thread_time() - cpu_start_);
   }
@@ -336,6 +361,7 @@ class Climber {
   Coverage coverage_;
   std::map<std::string, GpuSetPtr> official_;  // the set that judged each large timed shape
   std::optional<Timing> official_timing_;      // the official shape's time, for its profile
+  std::set<std::string> modelled_;  // names of the shapes that the timing step ran on a simulator
 };
 
 }  // namespace
@@ -365,6 +391,12 @@ SandboxGrade weakest(const std::vector<sandbox::Grade>& grades) {
   }
   out.label = full ? Protection::full : any ? Protection::partial : Protection::none;
   return out;
+}
+
+std::string with_not_compared(const std::string& headline, const Verdict& verdict) {
+  const std::string note = sanitize(not_compared_text(verdict), kMostNotCompared);
+  if (note.empty()) return headline;
+  return sanitize(headline, kMostHeadline) + "; " + note;
 }
 
 Result<Verdict> climb(const Context& ctx, const Services& services, const Task& task,

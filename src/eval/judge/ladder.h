@@ -23,6 +23,9 @@ Verdict begin_verdict(const Services& services, const Task& task, std::string pr
 // Returns the sandbox protections that all given processes have.
 SandboxGrade weakest(const std::vector<sandbox::Grade>& grades);
 
+// Adds the shapes at which outputs were not compared to the first line of a correct verdict.
+std::string with_not_compared(const std::string& headline, const Verdict& verdict);
+
 // The largest number of bytes of a check's detail that a verdict keeps.
 inline constexpr size_t kMostDetail = 1500;
 

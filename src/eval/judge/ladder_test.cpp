@@ -519,6 +519,80 @@ TEST(WeightedShapes, EachIsTimedAndTheHeadlineIsTheirWeightedGeometricMean) {
   EXPECT_EQ(to_json(*back), to_json(v));
 }
 
+TEST(Headline, SaysThatWithoutTimingNothingIsComparedAtLargeShapes) {
+  World w(twice);
+  w.add_official(1 << 20);
+  Verdict v = w.judge(World::kernel(kTwice), Rung::correctness);
+  EXPECT_EQ(v.feedback.headline,
+            "correct on 3 sets; outputs of the official shape were not compared (only the timing "
+            "step compares them, and it did not run)");
+  EXPECT_THAT(v.official_not_compared, HasSubstr("did not run"));
+  w.toy.task.shapes.push_back(weighted(w, "wide", 1));
+  v = w.judge(World::kernel(kTwice), Rung::correctness);
+  EXPECT_THAT(
+      v.feedback.headline,
+      HasSubstr("; outputs of the official shape and the shape 'wide' were not compared ("));
+  auto back = read_json<Verdict>(to_json(v));
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(back->weighted_not_compared, v.weighted_not_compared);
+  v = w.judge(World::kernel(kTwice), Rung::load);
+  EXPECT_EQ(v.feedback.headline, "no step failed; correctness was not judged");
+  World small(twice);
+  small.add_official(64);  // a test shape
+  v = small.judge(World::kernel(kTwice), Rung::correctness);
+  EXPECT_EQ(v.feedback.headline, "correct on 6 sets");
+}
+
+// Above the official size, the blocks are of 512 kinds, and the simulator does not run all of them.
+TEST(Headline, NamesAWeightedShapeThatTheSimulatorDidNotCompare) {
+  World w(twice);
+  w.add_official(1 << 20);
+  w.toy.task.shapes.push_back(weighted(w, "wide", 1));
+  std::string kinds =
+      ".reg .b32 %k<9>, %b<9>; .reg .pred %q<9>; setp.gt.s32 %p2, %r1, 40000000; "
+      "selp.b32 %r6, %r2, 0, %p2; ";
+  for (int bit = 0; bit < 9; ++bit)
+    kinds += fmt::format(
+        "shr.u32 %k{0}, %r6, {0}; and.b32 %b{0}, %k{0}, 1; setp.ne.u32 %q{0}, %b{0}, 0; "
+        "@%q{0} add.s32 %r7, %r4, {0}; ",
+        bit);
+  const Verdict v = w.judge(World::kernel(kTwice, kinds));
+  ASSERT_EQ(v.status, Status::correct) << v.feedback.headline;
+  EXPECT_EQ(v.official_not_compared, "");
+  EXPECT_THAT(v.weighted_not_compared,
+              testing::ElementsAre(testing::Pair("wide", HasSubstr("kinds of blocks of f"))));
+  EXPECT_THAT(v.feedback.headline, HasSubstr("; outputs of the shape 'wide' were not compared ("));
+}
+
+TEST(Headline, NamesTheShapesThatAGpuDidNotCompare) {
+  device::cuda::with_driver(device::cuda::kNoDriver, [] {
+    World w(twice);
+    w.add_official(1 << 20);
+    w.toy.task.shapes.push_back(weighted(w, "wide", 1));
+    GpuTruths official(
+        {.device = "cuda:0", .python = "/no/python", .toolchain = lent(w.toolchain)});
+    w.services.official = lent(official);
+    w.services.device_name = "cuda:0";
+    const Verdict v = w.judge(World::kernel(kTwice), Rung::correctness);
+    ASSERT_EQ(v.status, Status::correct) << v.feedback.headline;
+    EXPECT_THAT(
+        v.feedback.headline,
+        testing::StartsWith("correct on 3 sets; outputs of the official shape and the shape 'wide' "
+                            "were not compared ("));
+    EXPECT_THAT(v.feedback.headline, HasSubstr("there is no GPU driver here"));
+    EXPECT_THAT(v.weighted_not_compared, testing::ElementsAre(testing::Key("wide")));
+  });
+}
+
+TEST(Headline, KeepsTheShapesOfALongOne) {
+  Verdict v;
+  v.official_not_compared = std::string(900, 'x');
+  const std::string out = with_not_compared(std::string(900, 'y'), v);
+  EXPECT_THAT(out, HasSubstr("; outputs of the official shape were not compared (xxx"));
+  EXPECT_LT(out.size(), 700U);
+  EXPECT_EQ(with_not_compared("correct", Verdict{}), "correct");
+}
+
 TEST(WeightedShapes, ASmallOneIsJudgedAsATestShapeToo) {
   World w(twice);
   w.add_official(1 << 20);
@@ -540,22 +614,6 @@ TEST(WeightedShapes, OneThatDoesNothingThereIsFoundOut) {
   EXPECT_EQ(v.status, Status::rejected);
   EXPECT_FALSE(v.timing);
   EXPECT_THAT(v.feedback.headline, HasSubstr("at the shape 'wide' the program moves"));
-}
-
-TEST(WeightedShapes, OneWithoutComparedValuesIsNamed) {
-  World w(twice);
-  w.add_official(1 << 20);
-  const ShapeCase wide = weighted(w, "wide", 1);
-  auto timed = time_cases({&w.toy.task.official(), &wide},
-                          [&](const ShapeCase& shape) -> Result<TimingOutcome> {
-                            TimingOutcome one;
-                            one.end = rung_passed();
-                            one.timing.emplace().time_ns = 1000;
-                            if (shape.name == "wide") one.official_not_compared = "no excerpt";
-                            return one;
-                          });
-  ASSERT_TRUE(timed) << timed.error().text();
-  EXPECT_EQ(timed->outcome.official_not_compared, "shape 'wide': no excerpt");
 }
 
 TEST(WeightedShapes, APlanThatRefusesOneIsUnsupported) {

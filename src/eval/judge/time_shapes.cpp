@@ -47,12 +47,10 @@ Result<ShapesTimed> time_shapes(const Prepared& prepared, const TimeShape& time)
 Result<ShapesTimed> time_cases(const std::vector<const ShapeCase*>& shapes, const TimeCase& time) {
   ShapesTimed out;
   std::vector<ShapeTimed> timed;
-  std::vector<std::string> marks, not_compared;
+  std::vector<std::string> marks;
   for (const ShapeCase* shape : shapes) {
     CG_TRY(TimingOutcome one, time(*shape));
     add_marks(marks, one.marks, *shape);
-    if (!one.official_not_compared.empty())
-      add_marks(not_compared, {one.official_not_compared}, *shape);
     const bool official = shape->kind == ShapeKind::official;
     if (one.timing) timed.push_back({.shape = shape, .timing = *one.timing});
     const bool goes_on = one.end.passed && one.timing;
@@ -68,7 +66,6 @@ Result<ShapesTimed> time_cases(const std::vector<const ShapeCase*>& shapes, cons
     if (!goes_on) break;
   }
   out.outcome.marks = std::move(marks);
-  out.outcome.official_not_compared = fmt::format("{}", fmt::join(not_compared, "; "));
   if (shapes.empty()) {
     out.outcome.result = RungResult::skipped;
     out.outcome.end = rung_passed("the official shape was not prepared");

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "device/cuda/scrub.h"
 #include "eval/sets/lazy.h"
 #include "toolchain/assembler.h"
 
@@ -106,10 +107,10 @@ void judge_clocks(AuditOutcome& out) {
         fmt::format("{} reads the clock: its results may depend on time", sanitize(kernel, 100)));
 }
 
-// On a GPU, the runner overwrites only the first kOverwritten bytes of a thread's local memory
-// between runs (device/cuda/scrub.cpp). The rest may still contain values of an earlier run.
+// On a GPU, the runner overwrites at most kOverwritten bytes of a thread's local memory between
+// runs. The rest may still contain values of an earlier run.
 void judge_local_memory(AuditOutcome& out) {
-  constexpr int64_t kOverwritten = 1024;
+  constexpr int64_t kOverwritten = device::cuda::kMostScrubbedLocal;
   std::map<std::string, int64_t> large;
   for (const KernelAudit& k : out.audit.kernels)
     if (k.stack_bytes > kOverwritten) large[k.kernel] = std::max(large[k.kernel], k.stack_bytes);

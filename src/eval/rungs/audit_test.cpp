@@ -34,15 +34,15 @@ TEST(AuditRung, ACleanProgramPasses) {
 
 TEST(AuditRung, MuchLocalMemoryIsMarked) {
   BinaryAudit a = with_mma("");
-  a.kernels[0].stack_bytes = 1024;
+  a.kernels[0].stack_bytes = 16384;
   EXPECT_THAT(judge_audit(a, MathMode::fp32, true).marks, IsEmpty());
-  a.kernels[0].stack_bytes = 4096;
+  a.kernels[0].stack_bytes = 32768;
   a.kernels.push_back(a.kernels[0]);  // the same kernel of another module
-  a.kernels[1].stack_bytes = 2048;
+  a.kernels[1].stack_bytes = 20000;
   AuditOutcome out = judge_audit(a, MathMode::fp32, true);
   EXPECT_TRUE(out.end.passed);
-  EXPECT_THAT(out.marks, ElementsAre("gemm has 4096 bytes of local memory per thread: on a GPU, "
-                                     "cutegen overwrites 1024 of them between runs"));
+  EXPECT_THAT(out.marks, ElementsAre("gemm has 32768 bytes of local memory per thread: on a GPU, "
+                                     "cutegen overwrites 16384 of them between runs"));
 }
 
 TEST(AuditRung, LowerPrecisionIsMarkedWhereMeasuringTells) {

@@ -28,12 +28,15 @@ Result<std::vector<SharedBuffer>> BlockSets::map(const Context& ctx, JudgedBuffe
   return run_->buffers();
 }
 
-Result<void> BlockSets::next(const Context& ctx) {
-  if (!std::exchange(first_block_, false) && next_ && own_inputs_) {
+Result<bool> BlockSets::next(const Context& ctx) {
+  const bool first = std::exchange(first_block_, false);
+  const bool renewed = !first && next_ && own_inputs_;
+  if (renewed) {
     CG_CHECK(run_->renew(ctx, next_));
     set_ = std::exchange(next_, ready());
   }
-  return run_->poison_again(ctx);
+  CG_CHECK(run_->poison_again(ctx));
+  return first || renewed;
 }
 
 Result<RungEnd> BlockSets::compare(const Context& ctx, int copies) const {

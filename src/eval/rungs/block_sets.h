@@ -32,7 +32,8 @@ class BlockSets {
   Result<std::vector<SharedBuffer>> map(const Context& ctx, JudgedBufferOptions options);
   void unmap() { run_.reset(); }
   bool mapped() const { return run_.has_value(); }
-  Result<void> next(const Context& ctx);
+  // Returns false if the block will use the inputs of an earlier block.
+  Result<bool> next(const Context& ctx);
   // Compares the outputs of the first `copies` runs of the block with the truth.
   Result<RungEnd> compare(const Context& ctx, int copies) const;
 

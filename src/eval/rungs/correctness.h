@@ -31,7 +31,9 @@ struct CorrectnessRecord {
   std::optional<Compat> compat;
   std::optional<Accuracy> accuracy;
   std::vector<std::string> marks, skipped;
-  std::string not_compared = {};  // on a GPU: why outputs at the official shape were not compared
+  std::string official_not_compared = {};  // on a GPU: why outputs there were not compared
+  // On a GPU: the same for each weighted shape, by its name.
+  std::map<std::string, std::string> weighted_not_compared = {};
   // On a GPU: the first input set of each large timed shape, by the name of the shape.
   std::map<std::string, GpuSetPtr> official = {};
   Coverage coverage;  // on a simulator: the instructions that correct runs executed

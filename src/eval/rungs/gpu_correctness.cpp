@@ -33,7 +33,8 @@ RungEnd not_compared(const Evaluation& e, CorrectnessRecord& record, const Shape
   if (e.prepared.only_official())
     return rung_ended(Status::unsupported, mark + "; the task has no other shape");
   add_once(record.marks, mark);
-  if (shape.name == e.task.official().name) record.not_compared = why;
+  const bool official = shape.kind == ShapeKind::official;
+  (official ? record.official_not_compared : record.weighted_not_compared[shape.name]) = why;
   return rung_passed();
 }
 
@@ -125,6 +126,11 @@ GpuTruths::GpuTruths(Options options) : options_(std::move(options)) {
     if (!started) missing_ = started.error().text();
     if (!missing_.empty()) log_info("outputs at official shapes are not compared: {}", missing_);
   });
+}
+
+GpuTruths::GpuTruths(std::unique_ptr<GpuJudge> gpu, GpuTruthPool::Source source, int64_t most_bytes)
+    : gpu_(std::move(gpu)), pool_(std::make_unique<GpuTruthPool>(std::move(source))) {
+  pool_->allow(most_bytes);
 }
 
 GpuTruths::~GpuTruths() {
@@ -226,6 +232,15 @@ std::vector<std::string> gpu_families(const std::vector<std::string>& all, int64
   return out;
 }
 
+std::string remark_on_families(const ShapeCase& shape, const std::vector<std::string>& selected,
+                               const std::vector<std::string>& all) {
+  if (selected.size() >= all.size()) return {};
+  return fmt::format(
+      "outputs at {} were compared on {} of {} input families ({}), because GPU memory cannot hold "
+      "a set of each",
+      name_of(shape), selected.size(), all.size(), fmt::join(selected, ", "));
+}
+
 namespace {
 
 // Checks one large shape on all of its families.
@@ -239,8 +254,9 @@ Result<RungEnd> check_large(const Evaluation& e, const PreparedShape& shape,
   options.at_the_end = std::random_device()() % 2 != 0;
   const int64_t kept =
       e.prepared.only_official() ? INT64_MAX : e.services.official->sets_kept(e.task, *shape.shape);
-  for (const std::string& family :
-       gpu_families(e.services.families, kept, std::random_device()())) {
+  const std::vector<std::string> families =
+      gpu_families(e.services.families, kept, std::random_device()());
+  for (const std::string& family : families) {
     e.progress(fmt::format("correctness: {} shape, {}", shape.shape->name, family));
     auto set = e.services.official->draw(e.ctx, e.task, *shape.shape, family, program_id);
     if (!set) {
@@ -252,6 +268,9 @@ Result<RungEnd> check_large(const Evaluation& e, const PreparedShape& shape,
     if (!end.passed) return end;
     options = {.poison = PoisonKind::plausible, .at_the_end = !options.at_the_end};
   }
+  if (const std::string remark = remark_on_families(*shape.shape, families, e.services.families);
+      !remark.empty())
+    add_once(record.marks, remark);
   log_info("{} shape: judged in {}", shape.shape->name,
            human_ns(double((Clock::now() - begin).count())));
   return rung_passed();

@@ -35,6 +35,9 @@ class GpuTruths {
     int sharing = 1;  // number of evaluators that keep sets on this GPU
   };
   explicit GpuTruths(Options options);
+  // For tests without a torch worker: `source` computes the input sets, of which the pool keeps at
+  // most `most_bytes` bytes.
+  GpuTruths(std::unique_ptr<GpuJudge> gpu, GpuTruthPool::Source source, int64_t most_bytes);
   ~GpuTruths();
 
   const std::string& missing();
@@ -79,9 +82,13 @@ class GpuTruths {
 // picks. `kept`: the number of input sets that the GPU can keep.
 std::vector<std::string> gpu_families(const std::vector<std::string>& all, int64_t kept,
                                       uint64_t chance);
-// Checks correctness at the official shape. If the evaluator cannot compare any values, the program
-// passes, and record.marks notes the reason. If the task has no test shape, the program runs on all
-// input families, and is `unsupported` if the evaluator cannot compare all values.
+// Returns a remark if gpu_families() selected only some of the families, or an empty text.
+std::string remark_on_families(const ShapeCase& shape, const std::vector<std::string>& selected,
+                               const std::vector<std::string>& all);
+// Checks correctness at large timed shapes. If the evaluator cannot compare values at a shape, the
+// program passes, and the record names the shape and the reason. If the task has no test shape, the
+// program runs on all input families, and is `unsupported` if the evaluator cannot compare all
+// values.
 Result<RungEnd> check_on_gpu(const Evaluation& e, const std::string& program_id,
                              CorrectnessRecord& record);
 

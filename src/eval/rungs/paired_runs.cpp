@@ -256,6 +256,7 @@ Result<PairedRuns::End> PairedRuns::begin(const Context& ctx) {
     CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, services_.identity.uuid));
     slot_.emplace(std::move(slot));
   }
+  timed_blocks_ = repeated_inputs_ = 0;
   RunRequest first;
   CG_CHECK(share_memory(ctx, first));
   CG_CHECK(buffers_.put(first));
@@ -318,6 +319,12 @@ Result<std::map<std::string, double>> PairedRuns::watch(const Context& ctx) {
   return std::move(outcome.report.state);
 }
 
+std::string PairedRuns::remark_on_inputs() const {
+  if (repeated_inputs_ == 0) return {};
+  return fmt::format("{} of {} timed blocks repeated earlier inputs", repeated_inputs_,
+                     timed_blocks_);
+}
+
 Result<PairedRuns::End> PairedRuns::block(const Context& ctx, TimeMode mode, int samples) {
   for (;;) {
     CG_TRY(End end, timed_runs(ctx, mode, samples));
@@ -334,7 +341,11 @@ Result<PairedRuns::End> PairedRuns::block(const Context& ctx, TimeMode mode, int
 
 Result<PairedRuns::End> PairedRuns::timed_runs(const Context& ctx, TimeMode mode, int samples) {
   CG_CHECK(ctx.check("measuring"));
-  if (sets_.mapped()) CG_CHECK(sets_.next(ctx));
+  bool new_inputs = timed_blocks_++ == 0;
+  if (sets_.mapped()) {
+    CG_TRY(new_inputs, sets_.next(ctx));
+  }
+  if (!new_inputs) ++repeated_inputs_;
   CG_TRY(RunnerOutcome outcome,
          services_.runner->time(ctx, request(mode, samples), kOfficialRunLimit));
   if (auto end = noted(outcome)) return end;

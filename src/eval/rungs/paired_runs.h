@@ -11,8 +11,9 @@
 // outputs are in the evaluator's GPU memory, which the runner maps (inputs read-only). After each
 // block, the GPU then compares all copies with the truth (the result in float64). Blocks use fresh
 // input sets while the pool of input sets has some and the GPU has memory for a second copy of the
-// inputs. If the input set does not fit in GPU memory (note() says so), inputs repeat the values of
-// a smaller set and the evaluator only spot-checks outputs.
+// inputs; remark_on_inputs() counts the blocks that repeated earlier inputs. If the input set does
+// not fit in GPU memory (note() says so), inputs repeat the values of a smaller set and the
+// evaluator only spot-checks outputs.
 //
 // From begin() on, no other process of cutegen uses the GPU. If other work slows the GPU's memory
 // down, control() and block() wait and repeat the runs, for a few seconds at most. busy_blocks()
@@ -71,6 +72,8 @@ class PairedRuns {
   bool paired() const { return other_.has_value(); }
   int copies() const { return buffers_.copies(); }  // number of output copies
   int busy_blocks() const { return busy_blocks_; }
+  // Says how many blocks since begin() used the inputs of an earlier block; empty if none did.
+  std::string remark_on_inputs() const;
   bool died() const { return died_; }  // true if the runner died in the last call
   const std::string& note() const { return note_; }
   const std::string& other_id() const { return other_id_; }
@@ -100,6 +103,7 @@ class PairedRuns {
   BlockTimes control_, last_;
   Nanoseconds waited_{0};  // total time of waiting for other work to end
   int busy_blocks_ = 0;
+  int timed_blocks_ = 0, repeated_inputs_ = 0;  // since begin()
   bool fits_ = true, room_for_inputs_ = false, died_ = false;
 };
 

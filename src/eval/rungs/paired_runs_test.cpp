@@ -8,8 +8,7 @@
 #include "device/testing/driver_process.h"
 #include "eval/judge/time_shapes.h"
 #include "eval/rungs/measure.h"
-#include "eval/testing/empty_judge.h"
-#include "eval/testing/ladder_world.h"
+#include "eval/testing/official_stage.h"
 
 namespace cutegen::eval {
 namespace {
@@ -18,51 +17,7 @@ using testing::Contains;
 using testing::Each;
 using testing::HasSubstr;
 using testing::SizeIs;
-
-// The fake driver runs no kernel, so every comparison finds nothing wrong.
-struct OfficialStage {
-  OfficialStage() : world([](double x) { return 2 * x; }), runner({.device = "cuda:0"}) {
-    world.add_official(1 << 12);
-    world.toy.task.shapes[0].least_bytes = Bytes{int64_t{1} << 30};  // as large as on a GPU
-    world.toolchain.ptx = testing_world::World::kernel("add.f32 %f2, %f1, %f1;");
-    own_kernels.ptx = testing_world::kEmptyJudge;
-    // No torch worker here has a GPU, but the evaluator's own side works.
-    official = std::make_unique<GpuTruths>(GpuTruths::Options{.device = "cuda:0",
-                                                              .python = "/no/python",
-                                                              .require_sandbox = false,
-                                                              .toolchain = lent(own_kernels)});
-    EXPECT_FALSE(official->missing().empty());
-    world.services.official = lent(*official);
-    world.services.runner = lent(runner);
-    EXPECT_TRUE(runner.start(Context()));
-    world.services.device_name = "cuda:0";
-    world.services.identity = runner.identity();
-    prepared.emplace(world.program, world.toy.task);
-    EXPECT_TRUE(prepared->compile(Context(), world.services)->passed);
-    auto loaded = prepared->load(Context(), world.services);
-    EXPECT_TRUE(loaded && loaded->passed);
-  }
-
-  GpuSetPtr set() const {
-    auto out = std::make_shared<GpuSet>();
-    const int64_t bytes = int64_t{4} << 17;
-    GpuBuffer x = std::move(*official->gpu().take("x", bytes, false));
-    EXPECT_TRUE(official->gpu().set_guards(Context(), x, 0xff));
-    out->inputs.push_back(*x.share(true));
-    out->memory.push_back(std::move(x));
-    GpuExpected e;
-    e.spec = {.name = "out", .dtype = DType::f32, .shape = {1 << 12, 32}};
-    e.elements = bytes / 4;
-    out->outputs.push_back(e);
-    return out;
-  }
-
-  testing_world::World world;
-  testing_world::FakeToolchain own_kernels;
-  Runner runner;
-  std::unique_ptr<GpuTruths> official;
-  std::optional<Prepared> prepared;
-};
+using testing_world::OfficialStage;
 
 TEST(PairedRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
   device::cuda::with_driver("good", [] {
@@ -238,6 +193,40 @@ TEST(PairedRuns, AClockThatFellIsTold) {
     ASSERT_TRUE(out->timing);
     EXPECT_DOUBLE_EQ(out->timing->sm_clock_least_hz.value_or(0), 1e9);
     EXPECT_THAT(out->marks, Contains(HasSubstr("the SM clock fell to 1000 MHz, of 1980 (")));
+  });
+}
+
+TEST(PairedRuns, BlocksThatRepeatInputsAreCounted) {
+  device::cuda::with_driver("good", [] {
+    OfficialStage stage;
+    stage.make_sets(int64_t{1} << 40);
+    const Task& task = stage.world.toy.task;
+    // One set on which p has not run.
+    ASSERT_TRUE(stage.official->draw(Context(), task, task.official(), "made", "somebody"));
+    PairedRuns runs(stage.world.services, task, *stage.prepared, *official_of(*stage.prepared));
+    ASSERT_TRUE(runs.prepare(Context(), "p", stage.set(), nullptr));
+    ASSERT_TRUE(runs.begin(Context()));
+    for (const char* remark : {"", "", "1 of 3 timed blocks repeated earlier inputs",
+                               "2 of 4 timed blocks repeated earlier inputs"}) {
+      auto end = runs.block(Context(), TimeMode::cold, 4);
+      ASSERT_TRUE(end) << end.error().text();
+      EXPECT_FALSE(*end);
+      EXPECT_EQ(runs.remark_on_inputs(), remark);
+    }
+  });
+}
+
+TEST(PairedRuns, RepeatedInputsAreAMark) {
+  device::cuda::with_driver("good", [] {
+    OfficialStage stage;  // makes no more sets
+    auto out = measure_official({.ctx = Context(),
+                                 .services = stage.world.services,
+                                 .task = stage.world.toy.task,
+                                 .prepared = *stage.prepared,
+                                 .progress = [](const std::string&) {}},
+                                {.program_id = "p", .set = stage.set()});
+    ASSERT_TRUE(out) << out.error().text();
+    EXPECT_THAT(out->marks, Contains(HasSubstr("timed blocks repeated earlier inputs")));
   });
 }
 
