@@ -35,8 +35,8 @@ class GpuTruths {
     int sharing = 1;  // number of evaluators that keep sets on this GPU
   };
   explicit GpuTruths(Options options);
-  // For tests without a torch worker: `source` computes the input sets, of which the pool keeps at
-  // most `most_bytes` bytes.
+  // For tests without a torch worker: `source` computes the input sets. The pool keeps at most
+  // `most_bytes` bytes of them.
   GpuTruths(std::unique_ptr<GpuJudge> gpu, GpuTruthPool::Source source, int64_t most_bytes);
   ~GpuTruths();
 
