@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from . import whole
 from .orders import COPIES, aten, next_in_group, overloads
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ COMPARISONS = set(overloads(*(f"{name}.{kind}" for name in ("gt", "lt", "ge", "l
 STEPS = set(overloads("round", "floor", "ceil", "trunc"))
 LEVELS = {"threshold", "hardshrink"}  # operators with a jump at a number
 EQUALITIES = {"gt", "lt", "ge", "le", "eq", "ne"}
+WHOLE = {"eq", "ne"}  # certain for whole numbers, even if they are computed
 ROUNDED = {"round", "floor", "ceil", "trunc"}
 ON_INPUTS = LEVELS | EQUALITIES | ROUNDED  # operators whose decisions on inputs are certain
 SORTS = set(overloads("sort", "sort.stable", "topk"))
@@ -82,7 +84,10 @@ class Decisions(TorchDispatchMode):
 
 class Certain(Decisions):
     """Keeps decisions on inputs while the inputs move by a few roundings. The first run records the outcomes, and later
-    runs use them: a program gets the same inputs as the reference, so x > 0.5 has one correct outcome for x = 0.5."""
+    runs use them: a program gets the same inputs as the reference, so x > 0.5 has one correct outcome for x = 0.5.
+
+    Also keeps the equality of whole numbers, as in `place == self.places` with a buffer of numbers: if the buffer
+    moved, no place would equal any of them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,14 +104,18 @@ class Certain(Decisions):
     def follow(self, func: OpOverload, args: tuple[Any, ...], more: dict[str, Any]) -> Any:
         name = func.overloadpacket.__name__
         tensors = [a for a in args[:2] if isinstance(a, Tensor)]
-        if name not in ON_INPUTS or not tensors or any(map(self.is_computed, args)) or \
-                not tensors[0].is_floating_point():
+        computed = any(map(self.is_computed, args))
+        if name not in ON_INPUTS or not tensors or not tensors[0].is_floating_point() or \
+                computed and name not in WHOLE:
             return func(*args, **more)
         number = len(self.found)
         if self.known is not None:
             kept = self.known[number] if number < len(self.known) else None
             self.found.append(kept)
             return func(*args, **more) if kept is None else self.outcome(name, args, kept)
+        if computed and not all(map(whole.is_whole, tensors)):
+            self.found.append(None)
+            return func(*args, **more)
         x = args[0]
         kept = x > args[1] if name == "threshold" else x.abs() > (args[1] if len(args) > 1 else 0.5) \
             if name == "hardshrink" else func(*args, **more)

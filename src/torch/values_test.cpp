@@ -350,6 +350,27 @@ TEST(Sensitivity, SeesADifferenceOfTwoElements) {
 }
 
 // Positions are integers, and the angles that the module computes from them in float32 are rounded.
+// A buffer of whole numbers must not move: no count would equal a moved number.
+TEST(Sensitivity, EqualWholeNumbersStayEqual) {
+  TaskFile file(
+      "task",
+      "import torch\nfrom torch import nn\n\nrows = 48\n\nclass Model(nn.Module):\n"
+      "    def __init__(self):\n        super().__init__()\n"
+      "        self.register_buffer('places', torch.arange(32, dtype=torch.float32))\n\n"
+      "    def forward(self, x):\n"
+      "        place = torch.cumsum(x.argmax(1) % 2, 0).to(x.dtype)\n"
+      "        return (place[:, None] == self.places).to(x.dtype) + x.abs().sum(1, True)\n\n"
+      "def get_inputs():\n    return [torch.randn(rows, 8)]\n\n"
+      "def get_init_inputs():\n    return []\n");
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  auto set = test_worker().make_set(Context(), *task, task->official(), "made", 3);
+  ASSERT_TRUE(set) << set.error().text();
+  const std::vector<double> moved = read_values(std::move(*set)).of("out", "sensitivity");
+  ASSERT_FALSE(moved.empty());
+  EXPECT_LT(*std::ranges::max_element(moved), 1e-3);
+}
+
 TEST(Truth, OfAnglesOfPositionsIsNotRounded) {
   const Task task = task_of(
       "    def forward(self, x):\n"
