@@ -79,7 +79,7 @@ Json ClimbStrategy::context() const {
                                                      : Purpose::first);
   if (incumbent_) out["parent"] = incumbent_->id;
   if (auto ns = best_ns()) out["best_ns"] = *ns;
-  put_bounds(out);
+  bounds_.put(out);
   if (!feedback_.headline.empty()) out["headline"] = feedback_.headline;
   if (!feedback_.bottleneck.empty()) out["bottleneck"] = feedback_.bottleneck;
   if (!feedback_.resources.empty()) out["resources"] = feedback_.resources;

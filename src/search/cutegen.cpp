@@ -244,7 +244,7 @@ Json CutegenStrategy::context(Wanted wanted) const {
   if (!l.approach.empty() && wanted != Wanted::diagnosis) out["approach"] = l.approach;
   if (!advice_.empty() && wanted == Wanted::fix) out["advice"] = advice_;
   if (auto ns = best_ns()) out["best_ns"] = *ns;
-  put_bounds(out);
+  bounds_.put(out);
   return out;
 }
 

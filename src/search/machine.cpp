@@ -8,7 +8,6 @@
 
 #include "base/units.h"
 #include "core/device_name.h"
-#include "gpu/spec.h"
 
 namespace cutegen::search {
 namespace {
@@ -23,11 +22,6 @@ const PairedRatio* pair_with_incumbent(const Timing& timing) {
   for (const PairedRatio& p : timing.paired)
     if (p.against == kIncumbent) return &p;
   return nullptr;
-}
-
-double number_at(const Json& data, const char* key) {
-  auto it = data.find(key);
-  return it != data.end() && it->is_number() ? it->get<double>() : 0;
 }
 
 // Empty if the field is absent or has another type.
@@ -121,12 +115,7 @@ void Machine::apply(const Event& event) {
   if (auto it = event.data.find("clock_ms"); it != event.data.end() && it->is_number_integer())
     clock_ms_ = it->get<int64_t>();
   if (event.type == EventType::task) {
-    floor_ns_ = number_at(event.data, "floor_ns");
-    reachable_ns_ = number_at(event.data, "reachable_ns");
-    roofline_ns_ = number_at(event.data, "roofline_ns");
-    const std::string bound_by = text_at(event.data, "floor_bound_by");
-    memory_bound_ = bound_by == to_string(RooflineBound::memory);
-    launch_bound_ = bound_by == to_string(RooflineBound::launch);
+    bounds_ = KnownBounds::of(event.data);
     task_ = event.data;
     if (!asks_before(task_)) begin({});
   } else if (event.type == EventType::resumed) {
@@ -218,34 +207,17 @@ void Machine::aborted(const Evaluate& asked, const std::string& why) {
 std::optional<std::string> Machine::only_ties(double best_ns) const {
   const bool old_rules = settings_.end_rules < 2;
   if (ties_ < (old_rules ? kOldTies : settings_.plateau)) return std::nullopt;
-  if (!memory_bound_ || reachable_ns_ <= 0 || best_ns > reachable_ns_ * kLittleToGain)
-    return std::nullopt;
+  const double near = bounds_.reachable_ns * kLittleToGain;
+  if (!bounds_.memory_bound || near <= 0 || best_ns > near) return std::nullopt;
   if (old_rules)
     return fmt::format("{} ties within {:.3g}% near the reachable bound", ties_, 100 * kTie);
   return fmt::format("plateau: {} correct programs in a row within {:.3g}% of the best time", ties_,
                      100 * kTie);
 }
 
-std::optional<std::string> Machine::nothing_to_win(double best_ns) const {
-  if (floor_ns_ > 0 && best_ns <= floor_ns_ * settings_.floor_ratio) return "at the floor";
-  if (reachable_ns_ <= 0 || best_ns > reachable_ns_ * settings_.reach_ratio) return std::nullopt;
-  const double percent = 100 * (settings_.reach_ratio - 1);
-  if (memory_bound_) return fmt::format("within {:.3g}% of the reachable bound", percent);
-  if (launch_bound_ && settings_.end_rules >= 2)  // a launch's usual time is a rule of thumb
-    return fmt::format("within {:.3g}% of the usual time of a launch and a copy", percent);
-  return std::nullopt;
-}
-
-// Adds the task's known bounds to a question. Runs of older versions know only the floor.
-void Machine::put_bounds(Json& context) const {
-  if (floor_ns_ > 0) context["floor_ns"] = floor_ns_;
-  if (reachable_ns_ > 0) context["reachable_ns"] = reachable_ns_;
-  if (roofline_ns_ > 0) context["roofline_ns"] = roofline_ns_;
-}
-
 std::optional<std::string> Machine::end_of_run(std::optional<double> best_ns) const {
   if (best_ns)
-    if (auto end = nothing_to_win(*best_ns)) return end;
+    if (auto end = bounds_.nothing_to_win(*best_ns, settings_)) return end;
   if (set_aside_ >= kMostSetAside) return "the evaluator keeps failing: " + feedback_.headline;
   if (evaluations_ >= settings_.budget.evaluations) return "budget: evaluations";
   if (settings_.budget.minutes > 0 && double(clock_ms_) >= settings_.budget.minutes * 60e3)

@@ -19,6 +19,7 @@
 
 #include <map>
 
+#include "search/known_bounds.h"
 #include "search/source.h"
 #include "search/strategy.h"
 
@@ -61,17 +62,12 @@ class Machine : public Strategy {
   std::optional<std::string> end_of_run(std::optional<double> best_ns) const;
 
   StrategySettings settings_;
-  // Returns why the search must end if `best_ns` is at the floor, or near the reachable bound of a
-  // memory-bound or launch-bound task. Only the floor proves that no program is faster.
-  std::optional<std::string> nothing_to_win(double best_ns) const;
   // Returns why more candidates are likely wasted effort, if `plateau` candidates in a row had
   // about the best time, and this time is at most 15% above the reachable bound of a memory-bound
   // task.
   std::optional<std::string> only_ties(double best_ns) const;
-  void put_bounds(Json& context) const;
 
-  double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
-  bool memory_bound_ = false, launch_bound_ = false;
+  KnownBounds bounds_;
   int64_t evaluations_ = 0;
   // Numbers of consecutive candidates: aborted candidates, and candidates that tie with the best.
   int set_aside_ = 0, ties_ = 0;

@@ -125,7 +125,7 @@ void StarkStrategy::ask(Role role, Purpose purpose, double temperature,
   if (!plan_.empty()) context[node_ == 0 ? "approach" : "advice"] = plan_;
   if (node_ != 0 && role != Role::debugger) context["grounded"] = true;
   if (stark_.bounds) {
-    put_bounds(context);
+    bounds_.put(context);
     context["profile"] = true;
     if (best_timing_) context["best_ns"] = best_timing_->time_ns;
   }

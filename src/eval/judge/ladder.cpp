@@ -139,6 +139,52 @@ const T* address_of(const std::optional<T>& value) {
   return value ? &*value : nullptr;
 }
 
+GpuSetPtr set_of(const std::map<std::string, GpuSetPtr>& sets, const PreparedShape& shape) {
+  const auto at = sets.find(shape.shape->name);
+  return at == sets.end() ? nullptr : at->second;
+}
+
+void note_not_compared(const ShapeCase& shape, const std::string& why, Verdict& verdict) {
+  if (why.empty() || is_test_shape(shape)) return;
+  const bool official = shape.kind == ShapeKind::official;
+  (official ? verdict.official_not_compared : verdict.weighted_not_compared[shape.name]) = why;
+}
+
+// On a simulator, only the timing step compares outputs of large shapes.
+void note_shapes_without_timing(const EvaluateRequest& request, const Task& task,
+                                const std::set<std::string>& modelled, Verdict& verdict) {
+  if (!wanted(request, Rung::correctness)) return;
+  const char* why = wanted(request, Rung::timing)
+                        ? "the timing step, which compares them, ended earlier"
+                        : "only the timing step compares them, and it did not run";
+  for (const ShapeCase* shape : timed_shapes(task))
+    if (!modelled.contains(shape->name)) note_not_compared(*shape, why, verdict);
+}
+
+SandboxGrade grade_of(const Services& services, const Prepared& prepared,
+                      const std::optional<sandbox::Grade>& profiler) {
+  std::vector<sandbox::Grade> grades = grades_of(services, prepared);
+  if (profiler) grades.push_back(*profiler);
+  return weakest(grades);
+}
+
+Evaluation evaluation_of(const Context& ctx, const Services& services, const Task& task,
+                         const Prepared& prepared, const Progress& progress) {
+  return {
+      .ctx = ctx, .services = services, .task = task, .prepared = prepared, .progress = progress};
+}
+
+void note_aborted(const Error& error, Verdict& verdict) {
+  verdict.status = Status::aborted;
+  verdict.feedback.headline = sanitize(error.text(), kMostHeadline);
+}
+
+void note_builds(const Prepared& prepared, Verdict& verdict) {
+  for (const KernelImage& image : prepared.images())
+    if (!image.build_id.empty()) verdict.build_ids.push_back(image.build_id);
+  append(verdict.skipped, prepared.skipped());
+}
+
 class Climber {
  public:
   Climber(const Context& ctx, const Services& services, const Task& task,
@@ -164,8 +210,7 @@ class Climber {
     }
     if (auto joined = join_listing(); !joined) {
       CG_CHECK(ctx_.check("evaluating"));
-      verdict_.status = Status::aborted;
-      verdict_.feedback.headline = sanitize(joined.error().text(), 400);
+      note_aborted(joined.error(), verdict_);
     }
     finish(start);
     return std::move(verdict_);
@@ -173,11 +218,7 @@ class Climber {
 
  private:
   Evaluation evaluation() const {
-    return {.ctx = ctx_,
-            .services = services_,
-            .task = task_,
-            .prepared = prepared_,
-            .progress = progress_};
+    return evaluation_of(ctx_, services_, task_, prepared_, progress_);
   }
 
   // Returns false if the ladder ends at this rung.
@@ -285,31 +326,15 @@ class Climber {
                                                            .lines = wanted(request_, Rung::profile),
                                                            .shape = &shape}));
     modelled_.insert(shape.shape->name);
-    note_not_compared(*shape.shape, out.official_not_compared);
+    note_not_compared(*shape.shape, out.official_not_compared, verdict_);
     return out;
   }
 
-  void note_not_compared(const ShapeCase& shape, const std::string& why) {
-    if (why.empty() || is_test_shape(shape)) return;
-    const bool official = shape.kind == ShapeKind::official;
-    (official ? verdict_.official_not_compared : verdict_.weighted_not_compared[shape.name]) = why;
-  }
-
-  // On a simulator, only the timing step compares outputs of large shapes.
-  void note_shapes_without_timing() {
-    if (services_.on_gpu() || !wanted(request_, Rung::correctness)) return;
-    for (const ShapeCase* shape : timed_shapes(task_))
-      if (!modelled_.contains(shape->name))
-        note_not_compared(*shape, wanted(request_, Rung::timing)
-                                      ? "the timing step, which compares them, ended earlier"
-                                      : "only the timing step compares them, and it did not run");
-  }
-
   Result<TimingOutcome> measure(const PreparedShape& shape) {
-    MeasureOptions options{.program_id = verdict_.program_id, .shape = &shape};
-    if (auto set = official_.find(shape.shape->name); set != official_.end())
-      options.set = set->second;
-    if (request_.against) options.against = &*request_.against;
+    MeasureOptions options{.program_id = verdict_.program_id,
+                           .set = set_of(official_, shape),
+                           .against = address_of(request_.against),
+                           .shape = &shape};
     options.drop_losers = timed_shapes(prepared_).size() == 1;
     if (!options.drop_losers) progress_("timing: " + shape.shape->name);
     return measure_official(evaluation(), options);
@@ -332,14 +357,10 @@ class Climber {
   }
 
   void finish(Clock::time_point start) {
-    for (const KernelImage& image : prepared_.images())
-      if (!image.build_id.empty()) verdict_.build_ids.push_back(image.build_id);
-    append(verdict_.skipped, prepared_.skipped());
-    std::vector<sandbox::Grade> grades = grades_of(services_, prepared_);
-    if (profiler_) grades.push_back(*profiler_);
-    verdict_.sandbox = weakest(grades);
+    note_builds(prepared_, verdict_);
+    verdict_.sandbox = grade_of(services_, prepared_, profiler_);
     if (verdict_.status == Status::correct) {
-      note_shapes_without_timing();
+      if (!services_.on_gpu()) note_shapes_without_timing(request_, task_, modelled_, verdict_);
       verdict_.feedback.headline = headline_of(verdict_);
     }
     verdict_.elapsed = Clock::now() - start;

@@ -208,7 +208,7 @@ class Measurement {
       out.marks.push_back(fmt::format(
           "other work slowed the GPU's memory down during {} of {} blocks of timed runs", busy,
           blocks_.size()));
-    if (std::string remark = runs_.remark_on_inputs(); !remark.empty())
+    if (std::string remark = runs_.inputs().remark(); !remark.empty())
       out.marks.push_back(std::move(remark));
     if (!not_scrubbed_.empty())
       out.marks.push_back(

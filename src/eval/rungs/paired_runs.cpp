@@ -172,6 +172,23 @@ device::PlanSteps beside(const Task& task, const PreparedShape& official, size_t
   return steps;
 }
 
+// The free GPU memory for timed runs.
+Result<int64_t> room_of(const Services& services, const Task& task) {
+  const int64_t most = services.identity.memory_bytes - kSpare;
+  if (!services.official) return most;
+  CG_TRY(auto free, services.official->room_for(task));
+  return free ? std::min(most, *free - kSpare) : most;
+}
+
+RunRequest first_run(const PreparedShape& official) {
+  RunRequest out;
+  out.steps = official.all_steps();
+  out.settings.limit = kStepsLimit;
+  out.keep = true;
+  out.limit = kOfficialRunLimit;
+  return out;
+}
+
 }  // namespace
 
 Result<SetPtr> small_set(const Context& ctx, const Services& services, const Prepared& prepared,
@@ -214,7 +231,8 @@ Result<void> PairedRuns::add_buffers(const Context& ctx) {
     CG_TRY(small, small_set(ctx, services_, prepared_, program_id_));
     CG_CHECK(buffers_.add(task_, official_, *small));
   }
-  if (other_) CG_CHECK(buffers_.add_other(task_, others_shape(), small.get()));
+  if (other_)
+    CG_CHECK(buffers_.add_other(task_, *shape_of(*other_, official_.shape->name), small.get()));
   return fit();
 }
 
@@ -222,12 +240,8 @@ Result<void> PairedRuns::add_buffers(const Context& ctx) {
 // need memory that other processes hold now: the runner then reports that it is out of memory.
 Result<void> PairedRuns::fit() {
   const int64_t most = services_.identity.memory_bytes - kSpare;
-  int64_t room = most;
+  CG_TRY(const int64_t room, room_of(services_, task_));
   const GpuSet* set = sets_.set();
-  if (services_.official) {
-    CG_TRY(auto free, services_.official->room_for(task_));
-    if (free) room = std::min(most, *free - kSpare);
-  }
   if (set) reserve_outputs(*set, paired(), buffers_);
   const int64_t inputs = set ? bytes_of_inputs(*set) : 0;
   // A second copy of the outputs takes precedence over a copy of the inputs.
@@ -235,10 +249,6 @@ Result<void> PairedRuns::fit() {
   fits_ =
       room_for_inputs_ || buffers_.fit(room, kMostOutputCopies) || (!set && buffers_.fit(most, 1));
   return {};
-}
-
-const PreparedShape& PairedRuns::others_shape() const {
-  return *shape_of(*other_, official_.shape->name);
 }
 
 PairedRuns::End PairedRuns::too_large() const {
@@ -256,14 +266,10 @@ Result<PairedRuns::End> PairedRuns::begin(const Context& ctx) {
     CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, services_.identity.uuid));
     slot_.emplace(std::move(slot));
   }
-  timed_blocks_ = repeated_inputs_ = 0;
-  RunRequest first;
+  inputs_ = {};
+  RunRequest first = first_run(official_);
   CG_CHECK(share_memory(ctx, first));
   CG_CHECK(buffers_.put(first));
-  first.steps = official_.all_steps();
-  first.settings.limit = kStepsLimit;
-  first.keep = true;
-  first.limit = kOfficialRunLimit;
   CG_TRY(RunnerOutcome outcome, services_.runner->run(ctx, first));
   kernels_ = std::move(outcome.report.kernels);
   return noted(outcome);
@@ -290,7 +296,9 @@ Result<void> PairedRuns::share_memory(const Context& ctx, RunRequest& request) {
 device::TimeRequest PairedRuns::request(TimeMode mode, int samples) const {
   device::TimeRequest out = request_for(official_, mode, samples);
   out.paired = other_.has_value();
-  if (other_) out.against = beside(task_, others_shape(), prepared_.images().size());
+  if (other_)
+    out.against =
+        beside(task_, *shape_of(*other_, official_.shape->name), prepared_.images().size());
   return out;
 }
 
@@ -319,10 +327,9 @@ Result<std::map<std::string, double>> PairedRuns::watch(const Context& ctx) {
   return std::move(outcome.report.state);
 }
 
-std::string PairedRuns::remark_on_inputs() const {
-  if (repeated_inputs_ == 0) return {};
-  return fmt::format("{} of {} timed blocks repeated earlier inputs", repeated_inputs_,
-                     timed_blocks_);
+std::string RepeatedInputs::remark() const {
+  if (repeated == 0) return {};
+  return fmt::format("{} of {} timed blocks repeated earlier inputs", repeated, timed);
 }
 
 Result<PairedRuns::End> PairedRuns::block(const Context& ctx, TimeMode mode, int samples) {
@@ -341,11 +348,11 @@ Result<PairedRuns::End> PairedRuns::block(const Context& ctx, TimeMode mode, int
 
 Result<PairedRuns::End> PairedRuns::timed_runs(const Context& ctx, TimeMode mode, int samples) {
   CG_CHECK(ctx.check("measuring"));
-  bool new_inputs = timed_blocks_++ == 0;
+  bool fresh = inputs_.timed == 0;
   if (sets_.mapped()) {
-    CG_TRY(new_inputs, sets_.next(ctx));
+    CG_TRY(fresh, sets_.next(ctx));
   }
-  if (!new_inputs) ++repeated_inputs_;
+  inputs_.add(fresh);
   CG_TRY(RunnerOutcome outcome,
          services_.runner->time(ctx, request(mode, samples), kOfficialRunLimit));
   if (auto end = noted(outcome)) return end;

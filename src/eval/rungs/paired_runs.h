@@ -43,6 +43,14 @@ struct BlockTimes {
   double claimed_ns = 0, seen_ns = 0;
 };
 
+// Counts the timed blocks of runs that used the inputs of an earlier block.
+struct RepeatedInputs {
+  int timed = 0, repeated = 0;
+  void add(bool fresh) { ++timed, repeated += !fresh; }
+  // Says how many blocks used the inputs of an earlier block; empty if none did.
+  std::string remark() const;
+};
+
 class PairedRuns {
  public:
   using End = std::optional<TimingOutcome>;
@@ -72,8 +80,7 @@ class PairedRuns {
   bool paired() const { return other_.has_value(); }
   int copies() const { return buffers_.copies(); }  // number of output copies
   int busy_blocks() const { return busy_blocks_; }
-  // Says how many blocks since begin() used the inputs of an earlier block; empty if none did.
-  std::string remark_on_inputs() const;
+  const RepeatedInputs& inputs() const { return inputs_; }  // of the blocks since begin()
   bool died() const { return died_; }  // true if the runner died in the last call
   const std::string& note() const { return note_; }
   const std::string& other_id() const { return other_id_; }
@@ -81,7 +88,6 @@ class PairedRuns {
   const BlockTimes& last() const { return last_; }  // times minus the overhead from control()
 
  private:
-  const PreparedShape& others_shape() const;
   Result<void> add_buffers(const Context& ctx);
   Result<void> fit();
   Result<void> share_memory(const Context& ctx, RunRequest& request);
@@ -103,7 +109,7 @@ class PairedRuns {
   BlockTimes control_, last_;
   Nanoseconds waited_{0};  // total time of waiting for other work to end
   int busy_blocks_ = 0;
-  int timed_blocks_ = 0, repeated_inputs_ = 0;  // since begin()
+  RepeatedInputs inputs_;
   bool fits_ = true, room_for_inputs_ = false, died_ = false;
 };
 

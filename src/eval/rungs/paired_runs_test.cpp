@@ -211,7 +211,7 @@ TEST(PairedRuns, BlocksThatRepeatInputsAreCounted) {
       auto end = runs.block(Context(), TimeMode::cold, 4);
       ASSERT_TRUE(end) << end.error().text();
       EXPECT_FALSE(*end);
-      EXPECT_EQ(runs.remark_on_inputs(), remark);
+      EXPECT_EQ(runs.inputs().remark(), remark);
     }
   });
 }
