@@ -37,7 +37,7 @@ Marks = tuple[Tensor | None, Tensor | None]  # where NaN is also correct; where 
 
 ALIGN = 256
 DRAWS = 3
-EQUAL = ("==", "!=", ".eq(", ".ne(")  # a module may compare whole numbers
+EQUAL = ("==", "!=", ".eq(", ".ne(")  # the source text of a module that may compare whole numbers
 UNSURE = 4  # the truth's uncertainty is this many times its change by another float64 rounding
 FAR = 32  # size in roundings of changes in both directions, to reach across a kink
 NEAR = 4  # the same for products in coarser modes, in which FAR would not be a small change

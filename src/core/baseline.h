@@ -122,8 +122,8 @@ struct CarriedOver {
   double ratio = 1;  // present times of the control kernels / their recorded times
   std::string why;
 };
-// Removes accuracies that rules of another version than this cutegen's judged, and says so in
-// `why`. The times stay.
+// If another version of the judging rules judged the accuracies, removes them and says so in `why`.
+// The times stay.
 void drop_accuracy_of_other_policy(BaselineRecord& record);
 CarriedOver carried_over(const BaselineRecord& record, const std::vector<ControlTime>& now);
 

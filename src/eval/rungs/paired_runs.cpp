@@ -172,7 +172,7 @@ device::PlanSteps beside(const Task& task, const PreparedShape& official, size_t
   return steps;
 }
 
-// The free GPU memory for timed runs.
+// Returns the GPU memory that timed runs may use.
 Result<int64_t> room_of(const Services& services, const Task& task) {
   const int64_t most = services.identity.memory_bytes - kSpare;
   if (!services.official) return most;
@@ -180,6 +180,7 @@ Result<int64_t> room_of(const Services& services, const Task& task) {
   return free ? std::min(most, *free - kSpare) : most;
 }
 
+// The request of the run before timing, without its buffers.
 RunRequest first_run(const PreparedShape& official) {
   RunRequest out;
   out.steps = official.all_steps();

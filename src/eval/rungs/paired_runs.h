@@ -11,7 +11,7 @@
 // outputs are in the evaluator's GPU memory, which the runner maps (inputs read-only). After each
 // block, the GPU then compares all copies with the truth (the result in float64). Blocks use fresh
 // input sets while the pool of input sets has some and the GPU has memory for a second copy of the
-// inputs; remark_on_inputs() counts the blocks that repeated earlier inputs. If the input set does
+// inputs; inputs() counts the blocks that repeated earlier inputs. If the input set does
 // not fit in GPU memory (note() says so), inputs repeat the values of a smaller set and the
 // evaluator only spot-checks outputs.
 //
