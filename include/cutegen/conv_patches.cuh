@@ -39,6 +39,13 @@
 //   has filter tap i. The packed weights have window.filters rows for each of these phases. If kSpread
 //   or kPhases is above 1, kKept must be 0.
 //
+// With G::kParts 2, the operands are pairs of half_t (HalfPair), and the results are as accurate as
+// float32. Each step adds low * high, high * low and high * high; low * low is about 2^-22 of the
+// result. Tensor cores truncate their sums, so the sums of high * high start at zero in each step, and
+// the CUDA cores add them to the results in float32. The sums of the other products may be truncated,
+// because they are small. kTileN is at most 64, so that all sums stay in registers. kKept must be 0.
+// With kJoined, there are at most 32 input channels, and both parts lie in the same lines.
+//
 // The functions of ConvPatches do the same as the functions of ConvRows (conv_rows.cuh).
 //
 // Example: ConvPatches<G> conv; conv.begin(storage);
@@ -175,33 +182,38 @@ struct PatchTiles {
     return {descriptor};
   }
 
-  // Multiplies the lines of a filter tap, which begin at `lines`, by a step of weights, for two
-  // blocks from `first_block` on. `lines` and `weights` are addresses in shared memory.
-  template <class Sums>
-  static CUTE_DEVICE void multiply(uint32_t lines, uint32_t weights, int first_block, Sums& sums) {
-    // Block b of a tile begins at this line of a patch.
-    auto line_of = [](int b) {
-      return kJoinsLines ? b * 64 : b % kTall * kDown * kColumns + b / kTall * G::kAcross;
-    };
-    const auto from_b = operand(weights, 1024);
-    const auto from_a =
-        operand(lines + line_of(first_block) * 128, G::kAcross == 8 ? kColumns * 128 : 1024);
-    // A consumer's blocks lie below or beside one another.
-    constexpr int kBlock =
-        (kJoinsLines ? 64 : kTall > 1 ? kDown * kColumns : G::kAcross) * 128 / 16;
-    cute::MMA_Atom<Op> atom;
-    atom.accumulate_ = cute::SM90::GMMA::ScaleOut::One;
-    cute::warpgroup_fence_operand(sums);
-    cute::warpgroup_arrive();
-    CUTE_UNROLL
-    for (int k = 0; k < 4; ++k) {
+  // The operands of a step: the lines of a filter tap, which begin at address `lines` in shared
+  // memory, and weights. gemm() multiplies them for two blocks, from `first_block` on.
+  struct Step {
+    cute::SM90::GMMA::DescriptorIterator lines, weights;
+    CUTE_DEVICE Step(uint32_t lines, uint32_t weights, int first_block)
+        : lines(operand(lines + line_of(first_block) * 128, G::kAcross == 8 ? kColumns * 128 : 1024)),
+          weights(operand(weights, 1024)) {}
+
+    // Adds the products to `sums`, or replaces `sums` if Replaces is true. An instruction reads 32
+    // bytes of each line.
+    template <bool Replaces, class Sums>
+    CUTE_DEVICE void gemm(Sums& sums) const {
+      // A consumer's blocks lie below or beside one another.
+      constexpr int kBlock =
+          (kJoinsLines ? 64 : kTall > 1 ? kDown * kColumns : G::kAcross) * 128 / 16;
+      cute::MMA_Atom<Op> atom;
       CUTE_UNROLL
-      for (int block = 0; block < 2; ++block)
-        cute::gemm(atom, cute::make_tensor(from_a + (k * 2 + block * kBlock), cute::Layout<cute::_1>{}),
-                   cute::make_tensor(from_b + k * 2, cute::Layout<cute::_1>{}), sums(cute::_, block));
+      for (int k = 0; k < (G::kJoined ? 2 : 4); ++k) {
+        atom.accumulate_ =
+            Replaces && k == 0 ? cute::SM90::GMMA::ScaleOut::Zero : cute::SM90::GMMA::ScaleOut::One;
+        CUTE_UNROLL
+        for (int block = 0; block < 2; ++block)
+          cute::gemm(atom, cute::make_tensor(lines + (k * 2 + block * kBlock), cute::Layout<cute::_1>{}),
+                     cute::make_tensor(weights + k * 2, cute::Layout<cute::_1>{}), sums(cute::_, block));
+      }
     }
-    cute::warpgroup_commit_batch();
-  }
+
+    // Returns the line of a patch at which block b of a tile begins.
+    static CUTE_DEVICE int line_of(int b) {
+      return kJoinsLines ? b * 64 : b % kTall * kDown * kColumns + b / kTall * G::kAcross;
+    }
+  };
 };
 
 template <class G>
@@ -211,17 +223,20 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
   using Tiles = PatchTiles<G>;
   using Tiles::kColumns;
   static constexpr int kDepth = 128 / int(sizeof(Element)), kBlocks = 2, kPart = G::kTileN / 2;
+  static constexpr int kParts = G::kParts, kLoads = G::kJoined ? 1 : kParts;  // of a patch or a step
+  static constexpr bool kJoined = G::kJoined;
   static constexpr bool kTurns = G::kTileM == 128;
   static constexpr int kFirstProducer = 256, kThreads = 384;
   static constexpr int kTaps = G::kKernel[0] * G::kKernel[1];  // filter taps that read one patch
   static constexpr int kBoxBytes = Tiles::kLines * kColumns * 128;
   static constexpr int kPatchBytes = (kBoxBytes + 1023) / 1024 * 1024;
   static_assert(G::kTileN % 32 == 0 && G::kTileN <= 128 && G::kSpatial >= 1 && G::kSpatial <= 3);
-  static_assert(kTaps < 32 && (G::kPhases == 1 || G::kKept == 0));
+  static_assert(G::kPhases == 1 || (kTaps < 32 && G::kKept == 0));
+  static_assert(kParts == 1 || (G::kTileN <= 64 && G::kKept == 0));
 
   struct alignas(1024) Storage {
-    unsigned char patches[G::kPatches][kPatchBytes];
-    Element weights[G::kKept > 0 ? G::kKept : G::kStages][G::kTileN * kDepth];
+    unsigned char patches[G::kPatches][kLoads][kPatchBytes];
+    Element weights[G::kKept > 0 ? G::kKept : G::kStages][kLoads][G::kTileN * kDepth];
     typename ConvFinish<G>::Channels channels;
     typename ConvFinish<G>::Staged staged;
     typename ConvFinish<G>::Rows rows;
@@ -269,22 +284,28 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
       for (int chunk = 0; chunk < window.chunks; ++chunk, patch_.advance()) {
         uint64_t& full = storage.patch_full[patch_.stage];
         cute::wait_barrier(storage.patch_empty[patch_.stage], patch_.phase ^ 1);
-        cute::set_barrier_transaction_bytes(full, kBoxBytes);
-        Tiles::load(input, full, storage.patches[patch_.stage], chunk * kDepth,
-                    corner.x + window.start[2], corner.y + window.start[1],
-                    corner.z + window.start[0] + plane * window.dilation[0], corner.image);
+        cute::set_barrier_transaction_bytes(full, kLoads * kBoxBytes);
+        CUTE_UNROLL
+        for (int part = 0; part < kLoads; ++part)
+          Tiles::load(input, full, storage.patches[patch_.stage][part],
+                      part * window.pitch + chunk * kDepth, corner.x + window.start[2],
+                      corner.y + window.start[1],
+                      corner.z + window.start[0] + plane * window.dilation[0], corner.image);
         if (!loads) continue;
         for (int i = 0; i < kTaps; ++i) {
-          if (!(taps >> i & 1)) continue;
+          if (!has_tap(taps, i)) continue;
           const int depth = ((plane * kTaps + i) * window.chunks + chunk) * kDepth,
                     filter = tile.phase * window.filters + tile.n * G::kTileN;
           if constexpr (G::kKept > 0) {
-            load_weights(weights, storage.weights_full[0], storage.weights[kept++], depth, filter);
+            load_weights(weights, storage.weights_full[0], storage.weights[kept++][0], depth, filter);
           } else {
             uint64_t& ready = storage.weights_full[weights_.stage];
             cute::wait_barrier(storage.weights_empty[weights_.stage], weights_.phase ^ 1);
-            cute::set_barrier_transaction_bytes(ready, kStepBytes);
-            load_weights(weights, ready, storage.weights[weights_.stage], depth, filter);
+            cute::set_barrier_transaction_bytes(ready, kLoads * kStepBytes);
+            CUTE_UNROLL
+            for (int part = 0; part < kLoads; ++part)
+              load_weights(weights, ready, storage.weights[weights_.stage][part],
+                           part * window.steps() * kDepth + depth, filter);
             weights_.advance();
           }
         }
@@ -312,43 +333,18 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
 
   // Multiplies a tile, and leaves the results in `results`.
   CUTE_DEVICE void multiply(ConvWindow const& window, ConvTile tile, Storage& storage) {
-    auto sums = cute::make_tensor<float>(cute::Shape<cute::Int<kPart>, cute::Int<kBlocks>>{});
-    cute::clear(sums);
-    if constexpr (kTurns) wait_for_turn(storage.order, turn_ - 1);
-    if constexpr (G::kKept > 0) cute::wait_barrier(storage.weights_full[0], 0);
-    uint32_t patch = 0, weights = 0;  // addresses of the barriers of stages that a wgmma still reads
-    const uint32_t first_patch =
-        address_of(storage.patches) + Tiles::corner_of(window, tile.m).skipped * 128;
-    const uint32_t first_weights = address_of(storage.weights);
-    for (int i = 0; i < window.kernel[0] * window.chunks; ++i) {
-      const uint32_t taps = taps_of(tile, i / window.chunks);
-      if (taps == 0) continue;
-      cute::wait_barrier(storage.patch_full[patch_.stage], patch_.phase);
-      const uint32_t lines = first_patch + patch_.stage * kPatchBytes;
-      CUTE_UNROLL
-      for (int tap = 0; tap < kTaps; ++tap) {
-        if (!(taps >> tap & 1)) continue;
-        if constexpr (G::kKept == 0)
-          cute::wait_barrier(storage.weights_full[weights_.stage], weights_.phase);
-        const int line = tap / G::kKernel[1] * G::kDilation[0] * kColumns +
-                         tap % G::kKernel[1] * G::kDilation[1];
-        const int step = G::kKept > 0 ? i * kTaps + tap : weights_.stage;
-        Tiles::multiply(lines + line * 128, first_weights + step * kStepBytes, first_block(), sums);
-        cute::warpgroup_wait<1>();  // now the instructions of the previous step have ended
-        release(weights), release(patch);
-        patch = 0;
-        if constexpr (G::kKept == 0) {
-          weights = address_of(&storage.weights_empty[weights_.stage]);
-          weights_.advance();
-        }
-      }
-      patch = address_of(&storage.patch_empty[patch_.stage]);
-      patch_.advance();
+    if constexpr (kParts == 2) {
+      multiply_pairs(window, tile, storage);
+      return;
     }
-    if constexpr (kTurns) end_turn(storage.order);
-    cute::warpgroup_wait<0>();
-    cute::warpgroup_fence_operand(sums);
-    release(weights), release(patch);
+    auto sums = zeros();
+    each_step(window, tile, storage, [&](uint32_t lines, uint32_t weights) {
+      begin_products(sums);
+      typename Tiles::Step(lines, weights, first_block()).template gemm<false>(sums);
+      cute::warpgroup_commit_batch();
+      cute::warpgroup_wait<1>();  // now the instructions of the previous step have ended
+    });
+    end_products(sums);
     CUTE_UNROLL
     for (int block = 0; block < kBlocks; ++block) {
       CUTE_UNROLL
@@ -381,14 +377,113 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
     return [=](int block, int line) { return row_of(first_block() + block, line); };
   }
 
-  // Returns the filter taps of a tile that read the patch `plane`, the first tap as the lowest bit.
+  // Returns the filter taps of a tile that read the patch `plane`, the first tap as the lowest bit,
+  // or 1 if there are no phases. Then tiles have all filter taps.
   static CUTE_DEVICE uint32_t taps_of([[maybe_unused]] ConvTile tile, [[maybe_unused]] int plane) {
-    constexpr uint32_t kAll = (uint32_t(1) << kTaps) - 1;
-    if constexpr (G::kPhases == 1) return kAll;
-    else return G::taps(tile.phase) >> plane * kTaps & kAll;
+    if constexpr (G::kPhases == 1) return 1;
+    else return G::taps(tile.phase) >> plane * kTaps & ((uint32_t(1) << kTaps) - 1);
+  }
+  static CUTE_DEVICE bool has_tap([[maybe_unused]] uint32_t taps, [[maybe_unused]] int tap) {
+    if constexpr (G::kPhases == 1) return true;
+    else return taps >> tap & 1;
   }
 
-  static constexpr int kStepBytes = int(sizeof(Element)) * G::kTileN * kDepth;
+  static constexpr int kStepBytes = int(sizeof(Element)) * G::kTileN * kDepth;  // of a load
+
+  static CUTE_DEVICE auto zeros() {
+    auto sums = cute::make_tensor<float>(cute::Shape<cute::Int<kPart>, cute::Int<kBlocks>>{});
+    cute::clear(sums);
+    return sums;
+  }
+
+  template <class Sums>
+  static CUTE_DEVICE void begin_products(Sums& sums) {
+    cute::warpgroup_fence_operand(sums);
+    cute::warpgroup_arrive();
+  }
+  // Waits for all instructions, and releases the stages that they read.
+  template <class Sums>
+  CUTE_DEVICE void end_products(Sums& sums) {
+    cute::warpgroup_wait<0>();
+    cute::warpgroup_fence_operand(sums);
+    release(read_weights_), release(read_patch_);
+  }
+
+  // Multiplies a tile of pairs of half_t.
+  CUTE_DEVICE void multiply_pairs(ConvWindow const& window, ConvTile tile, Storage& storage) {
+    auto high = zeros(), mixed = zeros();
+    CUTE_UNROLL
+    for (int block = 0; block < kBlocks; ++block) {
+      CUTE_UNROLL
+      for (int i = 0; i < kPart; ++i) results[block][i] = 0;
+    }
+    each_step(window, tile, storage, [&](uint32_t lines, uint32_t weights) {
+      const int block = first_block();
+      begin_products(high);
+      typename Tiles::Step(lines, weights, block).template gemm<true>(high);
+      cute::warpgroup_commit_batch();
+      begin_products(mixed);
+      constexpr int kLowLines = kJoined ? 64 : kPatchBytes, kLowWeights = kJoined ? 64 : kStepBytes;
+      typename Tiles::Step(lines + kLowLines, weights, block).template gemm<false>(mixed);
+      typename Tiles::Step(lines, weights + kLowWeights, block).template gemm<false>(mixed);
+      cute::warpgroup_commit_batch();
+      // Now the previous step has ended, and `high` is complete. The CUDA cores add it while the
+      // tensor cores compute the other products.
+      cute::warpgroup_wait<1>();
+      cute::warpgroup_fence_operand(high);
+      CUTE_UNROLL
+      for (int b = 0; b < kBlocks; ++b) {
+        CUTE_UNROLL
+        for (int i = 0; i < kPart; ++i) results[b][i] += high(i, b);
+      }
+    });
+    end_products(mixed);
+    CUTE_UNROLL
+    for (int block = 0; block < kBlocks; ++block) {
+      CUTE_UNROLL
+      for (int i = 0; i < kPart; ++i)
+        results[block][i] =
+            fmaf(mixed(i, block), 1 / HalfPair::kLowScale, results[block][i]) * (1 / G::kScale);
+    }
+  }
+
+  // Calls step(lines, weights) for each step of a tile, with the addresses of the operands of part
+  // 0. step() starts wgmma instructions, and waits for those of the step before.
+  template <class F>
+  CUTE_DEVICE void each_step(ConvWindow const& window, ConvTile tile, Storage& storage, F&& step) {
+    if constexpr (kTurns) wait_for_turn(storage.order, turn_ - 1);
+    if constexpr (G::kKept > 0) cute::wait_barrier(storage.weights_full[0], 0);
+    read_patch_ = read_weights_ = 0;
+    const uint32_t first_patch =
+        address_of(storage.patches) + Tiles::corner_of(window, tile.m).skipped * 128;
+    const uint32_t first_weights = address_of(storage.weights);
+    for (int i = 0; i < window.kernel[0] * window.chunks; ++i) {
+      const uint32_t taps = taps_of(tile, i / window.chunks);
+      if (taps == 0) continue;
+      cute::wait_barrier(storage.patch_full[patch_.stage], patch_.phase);
+      const uint32_t lines = first_patch + patch_.stage * kLoads * kPatchBytes;
+      // With pairs, no registers are left for the addresses of several taps.
+#pragma unroll kParts == 1 ? kTaps : 1
+      for (int tap = 0; tap < kTaps; ++tap) {
+        if (!has_tap(taps, tap)) continue;
+        if constexpr (G::kKept == 0)
+          cute::wait_barrier(storage.weights_full[weights_.stage], weights_.phase);
+        const int line = tap / G::kKernel[1] * G::kDilation[0] * kColumns +
+                         tap % G::kKernel[1] * G::kDilation[1];
+        const int at = G::kKept > 0 ? i * kTaps + tap : weights_.stage;
+        step(lines + line * 128, first_weights + at * kLoads * kStepBytes);
+        release(read_weights_), release(read_patch_);
+        read_patch_ = 0;
+        if constexpr (G::kKept == 0) {
+          read_weights_ = address_of(&storage.weights_empty[weights_.stage]);
+          weights_.advance();
+        }
+      }
+      read_patch_ = address_of(&storage.patch_empty[patch_.stage]);
+      patch_.advance();
+    }
+    if constexpr (kTurns) end_turn(storage.order);
+  }
 
   static CUTE_DEVICE void load_weights(cute::TmaDescriptor const& weights, uint64_t& full, void* to,
                                        int depth, int filter) {
@@ -412,6 +507,8 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
   RingPlace<G::kPatches> patch_;
   RingPlace<G::kStages> weights_;
   int turn_ = 0;  // number of calls of skips()
+  // Addresses of the barriers of stages that wgmma instructions still read; 0: no stage.
+  uint32_t read_patch_ = 0, read_weights_ = 0;
   bool has_weights_ = false;
 };
 

@@ -15,6 +15,11 @@
 // kernels that write the layouts also find out whether half_t is as accurate as tf32
 // (fits_halves()). If not, the program uses tfloat32_t.
 //
+// With pairs of half_t, ConvPatches computes a convolution of floats as accurately as float32
+// (HalfPair). TurnedPairs writes the input: all high parts of a position, then all low parts.
+// pack_weights() multiplies weights by Geometry::kScale, and writes the high parts of a filter's
+// steps, then the low parts. With kJoined, each step has 32 high parts and then 32 low parts. If fits_pairs() is false for some values, the program uses another kernel.
+//
 // With kKept above 0, weights stay in shared memory for all tiles of a CTA. There must then be at
 // most kTileN output channels and kKept steps.
 //
@@ -45,6 +50,7 @@
 
 #include <cutegen/conv_finish.cuh>
 #include <cutegen/gemm_wgmma.cuh>
+#include <cutegen/steps.cuh>
 #include <cutegen/tf32.cuh>
 #include <cutegen/vec.cuh>
 
@@ -72,7 +78,8 @@ struct ConvRows : WgmmaGemm<typename G::Element, typename G::Element, typename G
   using Element = typename G::Element;
   using Gemm = WgmmaGemm<Element, Element, Element, G::kTileM, G::kTileN, G::kStages, 8, 8, true,
                          true, true, 1, 1, true, G::kKept>;
-  static constexpr int kDepth = 128 / int(sizeof(Element));
+  static constexpr int kDepth = 128 / int(sizeof(Element)), kParts = 1;
+  static constexpr bool kJoined = false;
   static_assert(G::kTileN % 32 == 0 && G::kSpatial >= 1 && G::kSpatial <= 3);
 
   struct Storage : Gemm::Storage {
@@ -156,7 +163,8 @@ struct ConvRows : WgmmaGemm<typename G::Element, typename G::Element, typename G
 // half_t, so that fits_halves() sees every nonzero value.
 template <class Element>
 CUTE_DEVICE Element conv_operand(float x) {
-  if constexpr (sizeof(Element) == 4)
+  if constexpr (cute::is_same_v<Element, float>) return x;
+  else if constexpr (sizeof(Element) == 4)
     return Element::bitcast(__float_as_uint(tf32_nearest(x)));
   const Element rounded(x);
   if constexpr (cute::is_same_v<Element, cutlass::half_t>)
@@ -177,34 +185,44 @@ CUTE_DEVICE bool fits_halves(unsigned largest) {
   return largest == 0 || (largest >= kLeast && largest <= kMost);
 }
 
-// Returns whether any of the flags is set. All threads of the CTA must call any_flag(), and they
-// receive the same result.
-CUTE_DEVICE bool any_flag(int const* flags, int64_t count) {
-  bool set = false;
-  for (int64_t i = threadIdx.x; i < count; i += blockDim.x) set |= flags[i] != 0;
-  return __syncthreads_or(set);
+// A HalfPair holds a float as high + low / kLowScale. The scale keeps the low part's magnitude near
+// the high part's magnitude, so that both have 11 significant bits.
+struct HalfPair {
+  static constexpr float kLowScale = 2048;
+  cutlass::half_t high, low;
+  CUTE_DEVICE explicit HalfPair(float x)
+      : high(conv_operand<cutlass::half_t>(x)), low((x - float(high)) * kLowScale) {}
+};
+
+// Returns whether a HalfPair is accurate enough for a group of operands whose products one sum adds
+// up. `largest` is half_magnitude() of the largest high part, which must be zero or from 2^-9 to
+// 2^15. A pair's error is at most 2^-23 of its value or 2^-36, which is 2^-27 of 2^-9.
+CUTE_DEVICE bool fits_pairs(unsigned largest) {
+  constexpr unsigned kLeast = (15 - 9) << 10, kMost = (15 + 15) << 10;  // 2^-9 and 2^15
+  return largest == 0 || (largest >= kLeast && largest <= kMost);
 }
 
-// Copies positions [first, first + 64) and channels [channel, channel + 64) of an image to the
-// layout (position, channel). The result has `pitch` channels, a multiple of 8. at(position)
+// Copies positions [first, first + kPositions) and channels [channel, channel + Channels) of an image
+// to the layout (position, channel). The result has `pitch` channels, a multiple of 8. at(position)
 // returns a position's offset. A CTA of 256 threads calls fetch(), which starts to load a tile, then
-// put(), and after a barrier store(). `shared` is an array of 64 * 66 elements. With Vector above 1,
+// put(), and after a barrier store(). `shared` is an array of kElements elements. With Vector above 1,
 // positions are contiguous, and each address is a multiple of Vector elements. If Watched is true,
-// Element is half_t, and store() returns whether fits_halves() is true for the 64 channels of each
+// Element is half_t, and store() returns whether fits_halves() is true for the channels of each
 // position that the thread writes.
-template <class Element, int Vector, bool Watched, class T>
+template <class Element, int Vector, bool Watched, class T, int Channels = 64>
 class TurnedTile {
-  static constexpr int kPitch = sizeof(Element) == 4 ? 65 : 66, kPacks = 64 * 64 / 256 / Vector;
-  Pack<T, Vector> packs_[kPacks];
-
  public:
+  static constexpr int kPositions = 64 * 64 / Channels;
+  static constexpr int kPitch = Channels + (sizeof(Element) == 4 ? 1 : 2),
+                       kElements = kPositions * kPitch;
+
   template <class A>
   CUTE_DEVICE void fetch(T const* from, int64_t channel_stride, int positions, int channels, int first,
                          int channel, A&& at) {
     CUTE_UNROLL
     for (int i = 0; i < kPacks; ++i) {
-      const int index = i * 256 + threadIdx.x, c = channel + index / (64 / Vector),
-                p = first + index % (64 / Vector) * Vector;
+      const int index = i * 256 + threadIdx.x, c = channel + index / kAcross,
+                p = first + index % kAcross * Vector;
       packs_[i] = Pack<T, Vector>{};
       if (c < channels && p < positions)
         packs_[i] = *reinterpret_cast<Pack<T, Vector> const*>(from + c * channel_stride + at(p));
@@ -217,7 +235,7 @@ class TurnedTile {
       const int index = i * 256 + threadIdx.x;
       CUTE_UNROLL
       for (int v = 0; v < Vector; ++v)
-        shared[(index % (64 / Vector) * Vector + v) * kPitch + index / (64 / Vector)] =
+        shared[(index % kAcross * Vector + v) * kPitch + index / kAcross] =
             conv_operand<Element>(to_float(packs_[i].element[v]));
     }
   }
@@ -228,8 +246,8 @@ class TurnedTile {
     bool fits = true;
     CUTE_UNROLL
     for (int i = 0; i < 64 * 64 / 256 / kWidth; ++i) {
-      const int index = i * 256 + threadIdx.x, c = index % (64 / kWidth) * kWidth,
-                p = index / (64 / kWidth);
+      const int index = i * 256 + threadIdx.x, c = index % (Channels / kWidth) * kWidth,
+                p = index / (Channels / kWidth);
       Pack<Element, kWidth> pack;
       CUTE_UNROLL
       for (int v = 0; v < kWidth; ++v) pack.element[v] = shared[p * kPitch + c + v];
@@ -237,24 +255,71 @@ class TurnedTile {
         unsigned largest = 0;
         CUTE_UNROLL
         for (int v = 0; v < kWidth; ++v) largest = max(largest, half_magnitude(pack.element[v]));
-        CUTE_UNROLL
-        for (int lanes = 1; lanes < 64 / kWidth; lanes *= 2)
-          largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
-        fits &= fits_halves(largest);
+        fits &= fits_halves(largest_of<Channels / kWidth>(largest));
       }
       if (first + p < positions && channel + c < pitch)
         *reinterpret_cast<Pack<Element, kWidth>*>(to + int64_t(first + p) * pitch + channel + c) = pack;
     }
     return fits;
   }
+
+ protected:
+  // Returns the largest value of a group of neighbouring lanes.
+  template <int Lanes>
+  static CUTE_DEVICE unsigned largest_of(unsigned value) {
+    CUTE_UNROLL
+    for (int lanes = 1; lanes < Lanes; lanes *= 2)
+      value = max(value, __shfl_xor_sync(0xffffffffu, value, lanes));
+    return value;
+  }
+
+ private:
+  static constexpr int kAcross = kPositions / Vector, kPacks = 64 * 64 / 256 / Vector;
+  Pack<T, Vector> packs_[kPacks];
 };
 
-// TurnedHalves does the same as TurnedTile for 16-bit elements that need no conversion. Lanes
+// TurnedPairs does the same as TurnedTile with pairs of half_t. `shared` is an array of floats. The
+// low part of channel c of a position has place `pitch` + c. store() returns whether fits_pairs() is
+// true for the channels of each position that the thread writes.
+template <int Vector, class T, int Channels>
+class TurnedPairs : public TurnedTile<float, Vector, false, T, Channels> {
+  using Tile = TurnedTile<float, Vector, false, T, Channels>;
+
+ public:
+  static CUTE_DEVICE bool store(float const* shared, int positions, int first, int channel,
+                                cutlass::half_t* to, int pitch) {
+    constexpr int kPacks = Channels / 8;  // of a position
+    bool fits = true;
+    CUTE_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      const int index = i * 256 + threadIdx.x, c = index % kPacks * 8, p = index / kPacks;
+      Pack<cutlass::half_t, 8> high, low;
+      unsigned largest = 0;
+      CUTE_UNROLL
+      for (int v = 0; v < 8; ++v) {
+        const HalfPair pair(shared[p * Tile::kPitch + c + v]);
+        high.element[v] = pair.high, low.element[v] = pair.low;
+        largest = max(largest, half_magnitude(pair.high));
+      }
+      fits &= fits_pairs(Tile::template largest_of<kPacks>(largest));
+      if (first + p >= positions || channel + c >= pitch) continue;
+      cutlass::half_t* line = to + int64_t(first + p) * (2 * pitch) + channel + c;
+      *reinterpret_cast<Pack<cutlass::half_t, 8>*>(line) = high;
+      *reinterpret_cast<Pack<cutlass::half_t, 8>*>(line + pitch) = low;
+    }
+    return fits;
+  }
+};
+
+// TurnedHalves does the same as TurnedTile for 64 channels and 16-bit elements that need no conversion. Lanes
 // transpose blocks of 8 x 8 elements as they read shared memory, so that a thread stores 16 bytes.
-// `shared` is an array of 64 * 64 elements, aligned to 16 bytes. fetch() loads Vector elements of a
-// channel at a time.
+// `shared` is aligned to 16 bytes. fetch() loads Vector elements of a channel at a time.
 template <class Element, int Vector>
 class TurnedHalves {
+ public:
+  static constexpr int kPositions = 64, kElements = 64 * 64;
+
+ private:
   static constexpr int kLoads = 8 / Vector;  // number of loads for a chunk of 8 positions
   struct alignas(16) Chunk {
     Pack<Element, Vector> packs[kLoads];
@@ -310,16 +375,18 @@ class TurnedHalves {
 // Writes the packed weights; each step has Engine::kDepth channels. `blocks` CTAs share the work,
 // and this CTA has number `block`. weight(out, in, k0, k1, k2) returns an unpacked weight. If
 // Watched is true, Engine::Element is half_t, and the function returns whether fits_halves() is
-// true for every 32 input channels of a filter tap. Each warp packs one filter tap of an output
-// channel at a time.
+// true for every 32 input channels of a filter tap. If Engine::kParts is 2, the function writes
+// pairs and returns the same of fits_pairs(). Each warp packs one filter tap of an output channel at
+// a time.
 template <class Engine, bool Watched, class F>
 CUTE_DEVICE bool pack_weights(int const (&kernel)[3], int in_channels, int64_t out_channels,
                               F&& weight, void* packed, int block, int blocks) {
   using Element = typename Engine::Element;
   constexpr int kLoads = 8;  // in flight
+  constexpr bool kPairs = Engine::kParts == 2, kJoined = Engine::kJoined;
   const int depth = cute::ceil_div(in_channels, Engine::kDepth) * Engine::kDepth,
-            rows = int(out_channels) * kernel[0] * kernel[1] * kernel[2], warps = blockDim.x / 32,
-            lane = threadIdx.x % 32;
+            taps = kernel[0] * kernel[1] * kernel[2], rows = int(out_channels) * taps,
+            warps = blockDim.x / 32, lane = threadIdx.x % 32;
   bool fits = true;
   for (int row = block * warps + threadIdx.x / 32; row < rows; row += blocks * warps) {
     int rest = row;
@@ -328,20 +395,29 @@ CUTE_DEVICE bool pack_weights(int const (&kernel)[3], int in_channels, int64_t o
     const int k1 = rest % kernel[1];
     rest /= kernel[1];
     const int k0 = rest % kernel[0], out = rest / kernel[0];
-    Element* to = static_cast<Element*>(packed) + int64_t(row) * depth;
+    Element* to =
+        static_cast<Element*>(packed) + (int64_t(row) + (kPairs && !kJoined ? int64_t(out) * taps : 0)) * depth;
     for (int first = 0; first < depth; first += 32 * kLoads) {
-      Element values[kLoads];
+      float values[kLoads];
       CUTE_UNROLL
       for (int i = 0; i < kLoads; ++i) {
         const int in = first + i * 32 + lane;
-        values[i] =
-            conv_operand<Element>(in < in_channels ? to_float(weight(out, in, k0, k1, k2)) : 0.0f);
+        values[i] = in < in_channels ? to_float(weight(out, in, k0, k1, k2)) : 0.0f;
       }
       CUTE_UNROLL
       for (int i = 0; i < kLoads; ++i) {
-        if (first + i * 32 < depth) to[first + i * 32 + lane] = values[i];
-        if constexpr (Watched)
-          fits &= fits_halves(__reduce_max_sync(0xffffffffu, half_magnitude(values[i])));
+        const int at = first + i * 32 + lane;
+        if constexpr (kPairs) {
+          const HalfPair pair(values[i] * Engine::Geometry::kScale);
+          const int64_t low = kJoined ? 32 : int64_t(taps) * depth;
+          if (first + i * 32 < (kJoined ? 32 : depth)) to[at] = pair.high, to[low + at] = pair.low;
+          fits &= fits_pairs(__reduce_max_sync(0xffffffffu, half_magnitude(pair.high)));
+        } else {
+          const Element value = conv_operand<Element>(values[i]);
+          if (first + i * 32 < depth) to[at] = value;
+          if constexpr (Watched)
+            fits &= fits_halves(__reduce_max_sync(0xffffffffu, half_magnitude(value)));
+        }
       }
     }
   }

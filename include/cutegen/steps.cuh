@@ -8,6 +8,8 @@
 // await_previous_step() before it ends, because the next step assumes that all earlier steps have
 // ended.
 //
+// A step may set flags that later steps read with any_flag().
+//
 // Example: the first kernel calls allow_next_step() at its start, the second await_previous_step() at its end.
 #pragma once
 
@@ -22,6 +24,14 @@ __device__ __forceinline__ void await_previous_step() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
+}
+
+// Returns whether any of the flags is set. All threads of the CTA must call any_flag(), and they
+// receive the same result.
+__device__ __forceinline__ bool any_flag(int const* flags, long long count) {
+  bool set = false;
+  for (long long i = threadIdx.x; i < count; i += blockDim.x) set |= flags[i] != 0;
+  return __syncthreads_or(set);
 }
 
 }  // namespace cutegen

@@ -7,7 +7,7 @@
 #include <cute/tensor.hpp>
 #include <cutegen/conv_wgmma.cuh>
 #include <cutegen/math.cuh>
-
+{{include}}
 using namespace cute;
 
 struct {{geometry}} {
@@ -48,10 +48,10 @@ __constant__ const auto {{steps}} = cutegen::conv_steps<{{geometry}}>();
 
 // Reorders the weights for the tiles, and rounds them to the type that the tensor cores multiply.
 extern "C" __global__ void __launch_bounds__(256)
-{{pack}}(const {{weight_type}}* __restrict__ {{weight}}, float* __restrict__ packed,
+{{pack}}(const {{weight_type}}* __restrict__ {{weight}}, float* __restrict__ packed,{{flags}}
          int64_t groups, int64_t in_of_group, int64_t out_of_group, int64_t weight_o,
          int64_t weight_i, int64_t weight0, int64_t weight1, int64_t weight2) {
-  using G = {{geometry}};
+{{allow}}{{guard}}  using G = {{geometry}};
   const int tiles = int((out_of_group + G::kTileN - 1) / G::kTileN),
             stages = int((in_of_group + {{engine}}::kDepth - 1) / {{engine}}::kDepth);
   const int64_t all = groups * tiles * stages * {{steps}}.first[{{engine}}::kPhases] *
@@ -68,9 +68,9 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
-{{name}}({{params}}, const float* __restrict__ packed,
+{{name}}({{params}}, const float* __restrict__ packed,{{flags}}
 {{sizes}}) {
-  using G = {{geometry}};
+{{guard}}  using G = {{geometry}};
   using L = cutegen::ConvLayout<G>;
   extern __shared__ __align__(128) uint4 shared[];
   auto& storage = *reinterpret_cast<{{engine}}::Storage*>(shared);

@@ -33,21 +33,24 @@ CUTE_DEVICE bool {{arrange}}_weights(const {{weight_type}}* {{weight}}, void* pa
 // Copies tiles of the input to channels-last order, in the type that the tensor cores multiply: the
 // first, and then every `step`-th of them. The loads of a tile overlap with the stores of the previous
 // one. Returns whether all values fit (TurnedTile).
-template <class Element, bool Watched>
-CUTE_DEVICE bool {{arrange}}_input(const {{input_type}}* {{input}}, void* turned, Element* shared, int64_t tile,
+template <class Element, bool Watched, class Shared>
+CUTE_DEVICE bool {{arrange}}_input(const {{input_type}}* {{input}}, void* turned, Shared* shared, int64_t tile,
        int64_t step, int64_t tiles, int64_t in_n, int64_t in_c, int64_t in0, int64_t in1, int64_t in2,
        int64_t in_s0, int64_t in_s1, int64_t in_s2, int64_t in_of_group, int64_t pitch) {
   constexpr int kVector = {{vector}};  // the plan sets it: 1 if runs of positions are not aligned
   const int positions = int(in0 * in1 * in2);
-  const int across = ceil_div(int(pitch), 64), tiles_of_image = across * ceil_div(positions, 64);
+  using Turn = {{turn}};
+  constexpr int kChannels = {{turned}}, kPositions = Turn::kPositions;  // of a tile
+  const int across = ceil_div(int(pitch), kChannels),
+            tiles_of_image = across * ceil_div(positions, kPositions);
   auto at = [&](int position) -> int64_t {
     if constexpr (kVector > 1) return position;
     const int row = position / int(in2);
     return position % int(in2) * in_s2 + row % int(in1) * in_s1 + row / int(in1) * in_s0;
   };
-  auto channel_of = [&](int64_t t) { return int(t % tiles_of_image) % across * 64; };
-  auto first_of = [&](int64_t t) { return int(t % tiles_of_image) / across * 64; };
-  {{turn}} turn;
+  auto channel_of = [&](int64_t t) { return int(t % tiles_of_image) % across * kChannels; };
+  auto first_of = [&](int64_t t) { return int(t % tiles_of_image) / across * kPositions; };
+  Turn turn;
   auto fetch = [&](int64_t t) {
     turn.fetch({{input}} + t / tiles_of_image * in_n, in_c, positions, int(in_of_group), first_of(t),
                channel_of(t), at);
@@ -59,7 +62,7 @@ CUTE_DEVICE bool {{arrange}}_input(const {{input_type}}* {{input}}, void* turned
     __syncthreads();
     if (tile + step < tiles) fetch(tile + step);
     fits &= turn.store(shared, positions, first_of(tile), channel_of(tile),
-                       static_cast<Element*>(turned) + tile / tiles_of_image * positions * pitch,
+                       static_cast<Element*>(turned) + tile / tiles_of_image * positions * {{pitch}},
                        int(pitch));
     __syncthreads();
   }
@@ -73,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(256)
        int64_t packs, int64_t tiles, {{arrange_sizes}}) {
   using Element = {{geometry}}::Element;
   cutegen::allow_next_step();
-  __shared__ __align__(16) Element shared[64 * 66];
+  __shared__ __align__(16) {{shared_element}} shared[64 * 66];
   [[maybe_unused]] bool fits = true;
   if (blockIdx.x < packs)
     fits = {{arrange}}_weights<{{engine}}, {{watched}}>({{weight}}, packed, int(blockIdx.x), int(packs), {{weight_list}});
@@ -87,7 +90,7 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, 1)
        const __grid_constant__ TmaDescriptor map_weights,{{wide_params}}
        {{params}},
 {{sizes}}) {
-{{await}}  extern __shared__ __align__(1024) uint4 shared[];
+{{await}}{{leave}}  extern __shared__ __align__(1024) uint4 shared[];
   auto convolve = [&](auto conv, TmaDescriptor const& inputs, TmaDescriptor const& weights) {
     using Engine = decltype(conv);
     using G = typename Engine::Geometry;
@@ -96,7 +99,8 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, 1)
         { {{out}} }, { {{kernel}} },
         {-{{padding0}}, -{{padding1}}, -{{padding2}}}, { {{stride0}}, {{stride1}}, {{stride2}}},
         { {{dilation0}}, {{dilation1}}, {{dilation2}}},
-        int((in_of_group + Engine::kDepth - 1) / Engine::kDepth), int({{filters}})};
+        int((in_of_group + Engine::kDepth - 1) / Engine::kDepth), int({{filters}}),
+        int(in_of_group + 7) / 8 * 8};
     const int all_rows = int(batches) * window.out[0] * window.out[1] * window.out[2];
     const int tiles_m = Engine::tiles(window, batches), tiles_n = ceil_div(int(out_of_group), G::kTileN / G::kSpread),
               tiles = tiles_m * tiles_n * G::kPhases;

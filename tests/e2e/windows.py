@@ -166,7 +166,14 @@ TASKS = {
 }
 # Rows of 36 elements are aligned, so producers read runs; the second task reads single elements.
 STRICT = {"runs": task("Conv2d(12, 20, 3, padding=1)", "1, 12, 10, 36"),
-          "single_elements": task("Conv1d(3, 8, 5, stride=2)", "2, 3, 301")}
+          "single_elements": task("Conv1d(3, 8, 5, stride=2)", "2, 3, 301"),
+          # Pairs of half-precision numbers: several chunks of channels, both parts of a pair in a line, phases.
+          "pairs": task("Conv2d(136, 72, 3, padding=1)", "1, 136, 20, 70", "torch.relu(self.window(x)) + 1"),
+          "pairs_in_a_line": task("Conv2d(28, 40, (5, 7), padding=2)", "2, 28, 30, 43"),
+          "pairs_of_planes": task("Conv3d(32, 24, 3, padding=1)", "1, 32, 5, 20, 24", "torch.tanh(self.window(x))"),
+          "pairs_of_phases": task("ConvTranspose2d(64, 40, 4, stride=2, padding=1)", "2, 64, 30, 31",
+                                  "self.window(x) * x.mean()"),
+          "pairs_and_a_minimum": task("Conv1d(64, 48, 5, padding=2)", "3, 64, 700", "self.window(x).amin(1)")}
 # Windows side by side. The test shapes must have images that the windows cover.
 PATCHES = {
     "patches_of_14": task("Conv2d(3, 1024, 14, stride=14).bfloat16()", "64, 3, 224, 224",

@@ -359,8 +359,12 @@ ProgramPart part_of(const Task& task, const Stage& stage, const Json& params, co
 void run_if_wanted(const Stage& stage, ProgramPart& part) {
   const auto* fused = std::get_if<Fused>(&stage);
   if (!fused || fused->when.empty()) return;
-  for (Json& step : part.steps)
-    step["when"] = fmt::format("{} ? {} : 0", fused->when, step.value("when", std::string("1")));
+  auto guard = [&](ProgramPart& some) {
+    for (Json& step : some.steps)
+      step["when"] = fmt::format("{} ? {} : 0", fused->when, step.value("when", std::string("1")));
+  };
+  guard(part);
+  for (ProgramPart& earlier : part.earlier) guard(earlier);
 }
 
 // Returns the parts of all stages in the order in which they run.

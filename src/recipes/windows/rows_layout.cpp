@@ -61,11 +61,11 @@ int64_t RowsLayout::shared() const {
   const int64_t staged = 8 * std::max<int64_t>(slice, 1) * kStagedPitch;  // of two consumers
   const int64_t reduced = 8 * std::max<int64_t>(rows * 128 * spread, 1);
   const int64_t channels = (pitch == 0 ? 8 : 8 * pitch * tile_n) + staged + reduced;
-  const int64_t weights = (kept > 0 ? kept : stages) * tile_n * kLine;
+  const int64_t weights = (kept > 0 ? kept : stages) * loads() * tile_n * kLine;
   if (!patched())
     return whole_kib(stages * tile_m * kLine + weights + stages * 16 + 16) + whole_kib(channels);
-  return whole_kib(patches * whole_kib(lines() * columns() * kLine) + weights + channels + 16 +
-                   (patches + stages) * 16 + 16);
+  return whole_kib(patches * loads() * whole_kib(lines() * columns() * kLine) + weights + channels +
+                   16 + (patches + stages) * 16 + 16);
 }
 
 bool RowsLayout::fits() const {
@@ -103,11 +103,17 @@ int64_t rows_steps(const Fused& fused) {
   return product(rows_window(fused).kernel) * ceil_div(fused.window->input.shape[1], kRowsDepth);
 }
 
+bool rows_in_pairs(const Fused& fused) {
+  return fused.window->wgmma == 3;
+}
+
 RowsLayout rows_layout(const Fused& fused, const Json& params, bool wide) {
   const Window w = rows_window(fused);
   RowsLayout l;
   l.rank = int64_t(w.rank()), l.phases = rows_phases(fused), l.spread = rows_spread(fused);
   l.tile_n = int_param(params, "rows_n");
+  l.parts = rows_in_pairs(fused) ? 2 : 1;
+  l.joined = l.parts > 1 && fused.window->input.shape[1] <= kRowsDepth / 2;
   l.values = int64_t(channel_values(fused).size());
   l.rows = int64_t(row_reductions(fused).size());
   if (const int64_t patch = params.value("rows_patch", int64_t{0}); patch > 0) {

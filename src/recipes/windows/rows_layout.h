@@ -24,6 +24,8 @@ struct RowsLayout {
   Phases phases = {1, 1, 1};           // of a transposed convolution, on each axis
   int64_t spread = 1;                  // phases of the last axis that a tile has
   int64_t tile_m = 128, tile_n = 128;  // positions and columns of a tile
+  int64_t parts = 1;                   // of an operand; 2: pairs of half-precision numbers
+  bool joined = false;                 // both parts lie in the same line
   // Positions of a block along the last axis. 1: a tile joins lines; 0: no patches.
   int64_t across = 0;
   int64_t strip = 1;  // columns of the image that a tile has, if it joins lines
@@ -37,6 +39,7 @@ struct RowsLayout {
 
   int64_t channels() const { return tile_n / spread; }               // output channels of a tile
   int64_t tile_phases() const { return count_of(phases) / spread; }  // with tiles of their own
+  int64_t loads() const { return joined ? 1 : parts; }  // of a patch, and of a step of weights
   bool patched() const { return across > 0; }
   bool joins_lines() const { return across == 1; }
   int64_t height() const;  // of a tile, in positions
@@ -55,6 +58,8 @@ struct RowsLayout {
 };
 
 int64_t rows_steps(const Fused& fused);
+// Whether the kernel multiplies pairs of half-precision numbers, which is as accurate as float32.
+bool rows_in_pairs(const Fused& fused);
 RowsLayout rows_layout(const Fused& fused, const Json& params, bool wide);
 
 }  // namespace cutegen::recipes

@@ -13,8 +13,6 @@
 namespace cutegen::recipes {
 namespace {
 
-constexpr int64_t kMostColumns = 128;  // of a tile
-
 // The phase on each axis, from the number of a phase that has tiles.
 std::vector<std::string> phase_texts(const std::string& phase, const Phases& of) {
   return {fmt::format("{} / {} % {}", phase, of[1] * of[2], of[0]),
@@ -121,8 +119,12 @@ Phases rows_phases(const Fused& fused) {
   return phases;
 }
 
+int64_t most_columns(const Fused& fused) {
+  return fused.window->wgmma == 3 ? 64 : 128;
+}
+
 int64_t rows_spread(const Fused& fused) {
-  const int64_t phases = rows_phases(fused)[2], channels = kMostColumns / phases / 32 * 32;
+  const int64_t phases = rows_phases(fused)[2], channels = most_columns(fused) / phases / 32 * 32;
   return fused.reduces() && fused.axes[1].size > channels ? 1 : phases;
 }
 

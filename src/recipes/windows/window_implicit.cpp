@@ -273,13 +273,15 @@ void shape_tile(const Fused& fused, int64_t blocks, bool wide, Json& params) {
 
 class ImplicitWriter {
  public:
-  ImplicitWriter(const Task& task, const Fused& fused, const Json& params, const Label& label)
+  ImplicitWriter(const Task& task, const Fused& fused, const Json& params, const Label& label,
+                 const StepFlags* flags)
       : task_(task),
         fused_(fused),
         params_(params),
         label_(label),
         leaf_(*fused.window),
-        layout_(fused, params) {}
+        layout_(fused, params),
+        flags_(flags) {}
 
   ProgramPart write() {
     ProgramPart part;
@@ -308,6 +310,7 @@ class ImplicitWriter {
     Json args = Json::array();
     t["params"] = tail.declare(args);
     args.push_back({{"tensor", label_("packed")}});
+    add_flags(args);
     Numbers numbers = tail.numbers();
     for (const Numbers& more : {geometry(fused_), tile_numbers()})
       numbers.insert(numbers.end(), more.begin(), more.end());
@@ -323,6 +326,16 @@ class ImplicitWriter {
     std::map<std::string, std::string> t;
     t["title"] = title(task_, fused_);
     t["name"] = label_("window"), t["pack"] = label_("pack"), t["steps"] = label_("kSteps");
+    t["include"] = t["flags"] = t["allow"] = t["guard"] = "";
+    if (flags_) {
+      t["include"] = "#include <cutegen/steps.cuh>\n";
+      t["flags"] = " const int* __restrict__ flags, int64_t flag_count,";
+      t["allow"] = "  cutegen::allow_next_step();\n";
+      t["guard"] =
+          "  cutegen::await_previous_step();\n"
+          "  // Without a flag, the kernel before has computed the results.\n"
+          "  if (!cutegen::any_flag(flags, flag_count)) return;\n";
+    }
     t["geometry"] = label_("Geometry"), t["engine"] = label_("Engine");
     t["suffix"] = label_.number.empty() ? "" : "_" + label_.number;
     t["input"] = fused_.names.at(leaf_.input.tensor);
@@ -350,6 +363,12 @@ class ImplicitWriter {
       t["padding" + axis] = std::to_string(layout_.padding(i));
     }
     return t;
+  }
+
+  void add_flags(Json& args) const {
+    if (!flags_) return;
+    args.push_back({{"tensor", flags_->tensor}});
+    args.push_back({{"i64", flags_->count}});
   }
 
   // The size of an axis of the kernel, as a plan expression.
@@ -424,6 +443,7 @@ class ImplicitWriter {
       part.requirements.push_back(size + " <= 2000000000");
     Json pack = Json::array(
         {{{"tensor", fused_.names.at(leaf_.weight.tensor)}}, {{"tensor", label_("packed")}}});
+    add_flags(pack);
     const std::set<std::string> packs{"groups", "in_of_group", "out_of_group"};
     for (const auto& [word, expression] : geometry(fused_))
       if (packs.count(word) || word.rfind("weight", 0) == 0) pack.push_back({{"i64", expression}});
@@ -446,6 +466,8 @@ class ImplicitWriter {
          {"block", {kThreads, 1, 1}},
          {"shared_bytes", layout_.shared()},
          {"args", args}});
+    for (Json& step : part.steps)
+      if (flags_) step["pdl"] = true;
   }
 
   const Task& task_;
@@ -454,6 +476,7 @@ class ImplicitWriter {
   const Label& label_;
   const WindowLeaf& leaf_;
   Layout layout_;
+  const StepFlags* flags_;  // may be null
 };
 
 // The output channels of a tile, at most `most`: as few tiles as possible, as small as possible.
@@ -609,8 +632,8 @@ std::vector<RecipeParameter> implicit_parameters(const Fused& fused) {
 }
 
 ProgramPart implicit_part(const Task& task, const Fused& fused, const Json& params,
-                          const Label& label) {
-  return ImplicitWriter(task, fused, params, label).write();
+                          const Label& label, const StepFlags* flags) {
+  return ImplicitWriter(task, fused, params, label, flags).write();
 }
 
 }  // namespace cutegen::recipes

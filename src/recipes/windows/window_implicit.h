@@ -7,7 +7,8 @@
 // joins a convolution with the stage that reduces over its output channels, if one tile holds all
 // these channels. Before you call any other function, set WindowLeaf::wgmma (fuse/fused.h) to the
 // result of implicit_products(). implicit_legal() returns whether the kernel supports a choice of
-// parameters. A tile consists of rows of 64 results, or of blocks of 8 x 8 results.
+// parameters. A tile consists of rows of 64 results, or of blocks of 8 x 8 results. If `flags` is
+// not null, the kernels do nothing unless an earlier step of the program set one of these flags.
 //
 // Example: fused.window->wgmma = implicit_products(task, fused); params = implicit_safe(fused);
 #pragma once
@@ -22,7 +23,10 @@ void fuse_channel_reductions(const Task& task, Stages& stages);
 std::vector<RecipeParameter> implicit_parameters(const Fused& fused);
 Json implicit_safe(const Fused& fused);
 bool implicit_legal(const Fused& fused, const Json& params);
+struct StepFlags {
+  std::string tensor, count;  // names of the tensor of flags, and of its size
+};
 ProgramPart implicit_part(const Task& task, const Fused& fused, const Json& params,
-                          const Label& label);
+                          const Label& label, const StepFlags* flags = nullptr);
 
 }  // namespace cutegen::recipes

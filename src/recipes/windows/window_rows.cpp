@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <set>
 
 #include "base/text.h"
@@ -14,14 +15,16 @@
 #include "recipes/nest/windowed.h"
 #include "recipes/windows/rows_layout.h"
 #include "recipes/windows/rows_phases.h"
+#include "recipes/windows/window_implicit.h"
 #include "recipes/windows/window_text.h"
 
 namespace cutegen::recipes {
 namespace {
 
 constexpr int64_t kThreadsOfRows = 384;
-constexpr int64_t kMostTaps = 9;         // of a patch; the kernel unrolls them
-constexpr int64_t kMostPhaseTaps = 32;   // of all patches; phases have a bit for each
+constexpr int64_t kMostTaps = 9;        // of a patch; the kernel unrolls them unless it uses pairs
+constexpr int64_t kMostPhaseTaps = 32;  // of all patches; phases have a bit for each
+constexpr int64_t kMostCounted = 2'000'000'000;
 constexpr int64_t kCopiers = 16;         // CTAs per SM that copy the input
 constexpr int64_t kMostStride = 8;       // the driver's limit for steps between pixels
 constexpr int64_t kFewestChannels = 24;  // fewer input channels would leave most of a step empty
@@ -32,9 +35,9 @@ bool halves(const Fused& fused) {
   return size_of(fused.window->input.dtype) == 2;
 }
 
-// Whether a value that half precision does not represent makes the program multiply floats.
+// Whether a value that half precision does not represent makes the kernel multiply floats.
 bool watched(const Fused& fused) {
-  return !halves(fused);
+  return !halves(fused) && !rows_in_pairs(fused);
 }
 
 int64_t input_channels(const Fused& fused) {
@@ -71,12 +74,14 @@ bool params_legal(const Fused& fused, const Json& params) {
   const Window w = rows_window(fused);
   const bool unit = std::all_of(w.stride.begin(), w.stride.end(), [](int64_t s) { return s == 1; });
   const int64_t taps = product(w.kernel) / window_depth(fused);
-  const bool phased = count_of(l.phases) > 1;
+  const bool phased = count_of(l.phases) > 1, few = taps <= kMostTaps || l.parts > 1;
   if (phased && (!l.patched() || l.kept > 0 || product(w.kernel) > kMostPhaseTaps)) return false;
   if (l.spread > 1 && (l.slice == 0 || l.tile_n % l.spread != 0 || l.channels() % 32 != 0))
     return false;
   if (fused.reduces() && l.channels() < fused.axes[1].size) return false;
-  return l.fits() && (!l.patched() || (unit && taps <= kMostTaps)) &&
+  if (l.tile_n > most_columns(fused)) return false;
+  if (l.parts > 1 && (!l.patched() || l.kept > 0)) return false;
+  return l.fits() && (!l.patched() || (unit && few)) &&
          (l.kept == 0 || fused.axes[1].size <= l.tile_n) &&
          (!watched(fused) || rows_layout(fused, params, true).fits());
 }
@@ -146,6 +151,20 @@ double share_of_taps(const Fused& fused) {
   return double(taps) / double(phases * product(rows_window(fused).kernel));
 }
 
+// The share of the tensor cores' rate that a kernel reaches, measured on an H200. Narrow tiles are
+// bound by reads of shared memory.
+double share_of_rate(const RowsLayout& l) {
+  if (l.parts == 1) return l.tile_n >= 96 ? 0.8 : l.tile_n >= 64 ? 0.7 : 0.45;
+  if (l.tile_n < 64) return l.tile_m == 128 ? 0.5 : 0.65;
+  return l.tile_m == 128 && l.joined ? 0.7 : 0.8;
+}
+
+// Cycles that pass between the tiles of consumers that take turns, with pairs: the tensor cores
+// wait for the last sums of a tile.
+double cycles_of_turn(const RowsLayout& l) {
+  return l.parts > 1 && l.tile_m == 128 ? 68 * double(l.tile_n) : 0;
+}
+
 // Rough estimates in seconds, fitted to times of sixteen convolutions on an H200.
 double rows_seconds(const Fused& fused, const Json& params) {
   const WindowLeaf& leaf = *fused.window;
@@ -157,10 +176,11 @@ double rows_seconds(const Fused& fused, const Json& params) {
   const int64_t taps_of_patch = product(rows_window(fused).kernel) / window_depth(fused);
   const double taps = l.patched() ? double(taps_of_patch) * share : 1.0;
   const double lines = l.patched() ? double(l.lines() * l.columns()) : double(l.tile_m);
-  const double loaded = 128 * steps * (lines / taps + double(l.kept > 0 ? 0 : l.tile_n));
-  // Narrow tiles are bound by reads of shared memory.
-  const double rate = 2048 * (l.tile_n >= 96 ? 0.8 : l.tile_n >= 64 ? 0.7 : 0.45);
-  const double multiplied = double(l.tile_m * l.tile_n * kRowsDepth) * steps / rate;
+  const double loaded =
+      128 * steps * double(l.loads()) * (lines / taps + double(l.kept > 0 ? 0 : l.tile_n));
+  const double rate = 2048 * share_of_rate(l);
+  const double products = double(l.tile_m * l.tile_n * kRowsDepth * fused.window->wgmma) * steps;
+  const double multiplied = products / rate / (l.joined ? 2 : 1) + cycles_of_turn(l);
   // A thread stores a pair of results of two phases at once.
   const double base = l.spread == 2 ? 30 : halves(fused) ? 60 : 100;
   const double finished =
@@ -170,8 +190,17 @@ double rows_seconds(const Fused& fused, const Json& params) {
                             ? std::max({loaded / 36, multiplied, (multiplied + finished) / 2})
                             : std::max(loaded / 36, multiplied + finished);
   const double copied =
-      double(product(leaf.input.shape)) * double(size_of(leaf.input.dtype) + 2) / 3.7e12;
-  return 2 * kFixed + (watched(fused) ? kFixed : 0) + copied + double(rounds) * cycles / kClock;
+      double(product(leaf.input.shape)) * double(size_of(leaf.input.dtype) + 2 * l.parts) / 3.7e12;
+  return 2 * kFixed + (halves(fused) ? 0 : kFixed) + copied + double(rounds) * cycles / kClock;
+}
+
+// The exponent of the power of two by which the program multiplies weights before it divides them
+// into pairs. Weights usually have magnitudes up to 1 / sqrt(products of a result). Multiplied,
+// they lie in the middle of the range in which pairs are accurate (cutegen/conv_rows.cuh).
+int scale_exponent(const Fused& fused) {
+  constexpr int kMiddle = 3;  // 2^3 lies between 2^-9 and 2^15
+  const int64_t products = input_channels(fused) * product(fused.window->window.kernel);
+  return int(std::lround(std::log2(double(products)) / 2)) + kMiddle;
 }
 
 int64_t rows_of(const Fused& fused) {
@@ -180,14 +209,23 @@ int64_t rows_of(const Fused& fused) {
   return rows;
 }
 
+// The columns of a tile of the kernel of window_implicit.h.
+int64_t columns_of_tile(const Fused& fused, int64_t out) {
+  return rows_in_pairs(fused) ? std::min<int64_t>(128, ceil_div(out, 32) * 32)
+                              : std::min<int64_t>(128, out);
+}
+
 // The same for the kernel of window_implicit.h, with tiles of about 256 positions.
 double implicit_seconds(const Fused& fused) {
-  const int64_t out = fused.axes[1].size, tile_n = std::min<int64_t>(128, out),
+  const int64_t out = fused.axes[1].size, tile_n = columns_of_tile(fused, out),
                 channels = input_channels(fused),
                 rounds = ceil_div(ceil_div(rows_of(fused), 256) * ceil_div(out, tile_n), kSms);
   const int64_t phases = count_of(rows_phases(fused));
-  const double multiplied = double(256 * tile_n * channels * product(fused.window->window.kernel)) /
-                            double(phases) / (halves(fused) ? 2048 : 1024) / 0.75;
+  // Narrow tiles of three products are bound by reads of shared memory.
+  const double share = !rows_in_pairs(fused) || tile_n > 64 ? 0.75 : tile_n > 32 ? 0.62 : 0.43;
+  const double multiplied =
+      double(256 * tile_n * channels * product(fused.window->window.kernel) * fused.window->wgmma) /
+      double(phases) / (halves(fused) ? 2048 : 1024) / share;
   const double copied =
       double(ceil_div(channels, 64)) * (halves(fused) ? 15e3 : 30e3) / double(phases);
   const double finished = finish_cycles(fused, halves(fused) ? 130 : 100, 230) * double(tile_n);
@@ -216,6 +254,18 @@ std::vector<Json> layouts(const Fused& fused) {
   sorted.reserve(all.size());
   for (const auto& [seconds, i] : order) sorted.push_back(all[i]);
   return sorted;
+}
+
+// Whether 32-bit indices count the results at the shape in the task file.
+bool counts_results(const Fused& fused) {
+  double results = 1;
+  for (const Axis& axis : fused.axes) results *= double(axis.size);
+  return results <= double(kMostCounted);
+}
+
+// Whether the other kernel can compute the results if pairs are too inaccurate.
+bool computes_the_rest(const Fused& fused) {
+  return implicit_legal(fused, implicit_safe(fused));
 }
 
 // Chooses the numbers of the geometry that a small kernel takes.
@@ -300,21 +350,23 @@ class RowsPlan {
         fmt::format("{}*ceil_div({},{}){}", layout_.tiles(size(0), sizes, label_("rows")), out,
                     layout_.channels(),
                     layout_.tile_phases() == 1 ? "" : fmt::format("*{}", layout_.tile_phases()));
-    part.symbols[label_("pitch")] = fmt::format("ceil_div({},8)*8", in);
+    part.symbols[label_("pitch")] =
+        layout_.joined ? std::to_string(kRowsDepth / 2) : fmt::format("ceil_div({},8)*8", in);
+    if (layout_.joined) part.requirements.push_back(fmt::format("{} <= {}", in, kRowsDepth / 2));
     operands(part, "", kRowsDepth, leaf_.input.dtype == DType::bf16 ? "bf16" : "f16");
-    if (watched(fused_)) {
-      operands(part, "wide_", kWideRowsDepth, "f32");
+    if (watched(fused_)) operands(part, "wide_", kWideRowsDepth, "f32");
+    if (flagged())
       part.scratch.push_back(
           {{"name", label_("flags")}, {"dtype", "i32"}, {"shape", {label_("arrangers")}}});
-    }
     part.symbols[label_("packs")] = packs();
-    part.symbols[label_("turns")] = fmt::format("({})*ceil_div({},64)*ceil_div({},64)", size(0),
-                                                label_("pitch"), positions_of(fused_));
+    part.symbols[label_("turns")] =
+        fmt::format("({})*ceil_div({},{})*ceil_div({},{})", size(0), label_("pitch"), turned(),
+                    positions_of(fused_), 64 * 64 / turned());
     part.symbols[label_("arrangers")] =
         fmt::format("{}+min({},{})", label_("packs"), label_("turns"), kCopiers * kSms);
     for (const std::string& bound :
          {label_("elements"), label_("rows"), last_of_image(fused_), positions_of(fused_)})
-      part.requirements.push_back(bound + " <= 2000000000");
+      part.requirements.push_back(fmt::format("{} <= {}", bound, kMostCounted));
     for (size_t i = 0; i < window_.rank(); ++i)
       part.requirements.push_back(fmt::format(
           "{} {} {}", kernel(i), layout_.patched() ? "==" : "<=", leaf_.window.kernel[i]));
@@ -339,16 +391,34 @@ class RowsPlan {
     part.scratch.push_back(
         {{"name", label_(prefix + "packed")},
          {"dtype", dtype},
-         {"shape", {fmt::format("max({},1)", filters()), label_(prefix + "depth")}}});
-    part.scratch.push_back({{"name", label_(prefix + "turned")},
-                            {"dtype", dtype},
-                            {"shape",
-                             {fmt::format("max({},1)", size(0)),
-                              fmt::format("max({},1)", positions_of(fused_)), label_("pitch")}}});
+         {"shape", {fmt::format("max({},1)", filters()), loads_of(label_(prefix + "depth"))}}});
+    part.scratch.push_back(
+        {{"name", label_(prefix + "turned")},
+         {"dtype", dtype},
+         {"shape",
+          {fmt::format("max({},1)", size(0)), fmt::format("max({},1)", positions_of(fused_)),
+           parts_of(label_("pitch"))}}});
   }
 
+  // The size of an axis that holds all parts of an operand, as a plan expression.
+  std::string parts_of(const std::string& size) const {
+    return layout_.parts == 1 ? size : fmt::format("{}*{}", layout_.parts, size);
+  }
+
+  // Channels of a tile of the input that the first kernel copies.
+  int64_t turned() const { return layout_.joined ? kRowsDepth / 2 : 64; }
+
+  std::string loads_of(const std::string& size) const {
+    return layout_.loads() == 1 ? size : parts_of(size);
+  }
+
+  // Whether the first kernel sets a flag if half precision does not represent a value.
+  bool flagged() const { return !halves(fused_); }
+
   // Bytes of shared memory that the kernel needs with either type of operands.
-  int64_t shared() const { return std::max(layout_.shared(), wide_.shared()); }
+  int64_t shared() const {
+    return watched(fused_) ? std::max(layout_.shared(), wide_.shared()) : layout_.shared();
+  }
 
   // CTAs of the kernel that packs the weights.
   std::string packs() const {
@@ -373,9 +443,10 @@ class RowsPlan {
 
   void maps(ProgramPart& part) const {
     auto some = [](const std::string& size) { return fmt::format("max({},1)", size); };
-    Json dims = Json::array({some(label_("pitch"))}), strides = Json::array({"1"}),
-         lower = Json::array(), upper = Json::array(), between = Json::array();
-    std::string distance = label_("pitch");
+    const std::string pitch = parts_of(label_("pitch"));
+    Json dims = Json::array({some(pitch)}), strides = Json::array({"1"}), lower = Json::array(),
+         upper = Json::array(), between = Json::array();
+    std::string distance = pitch;
     for (size_t i = window_.rank(); i-- > 0;) {  // the last axis comes first
       dims.push_back(some(size(i + 2)));
       strides.push_back(distance);
@@ -401,8 +472,8 @@ class RowsPlan {
       part.tensor_maps[label_("map_" + prefix + "weights")] = {
           {"tensor", label_(prefix + "packed")},
           {"spec", spec("weights")},
-          {"dims", {label_(prefix + "depth"), some(filters())}},
-          {"strides", {"1", label_(prefix + "depth")}}};
+          {"dims", {loads_of(label_(prefix + "depth")), some(filters())}},
+          {"strides", {"1", loads_of(label_(prefix + "depth"))}}};
     }
   }
 
@@ -420,7 +491,7 @@ class RowsPlan {
     for (const Json& number : numbers_of(fused_, kInputSizes)) sizes.push_back(number);
     sizes.push_back({{"i64", label_("pitch")}});
     Json halves = Json::array({weight, tensor("packed"), input, tensor("turned")});
-    if (watched(fused_)) halves.push_back(tensor("flags"));
+    if (flagged()) halves.push_back(tensor("flags"));
     for (const char* count : {"packs", "turns"}) halves.push_back({{"i64", label_(count)}});
     halves.insert(halves.end(), sizes.begin(), sizes.end());
     part.steps.push_back({{"id", label_("arrange")},
@@ -494,6 +565,8 @@ class RowsWriter : RowsPlan {
     if (watched(fused_)) {
       for (const char* word : {"map_wide_input", "map_wide_weights"})
         args.push_back({{"map", label_(word)}});
+    }
+    if (flagged()) {
       args.push_back({{"tensor", label_("flags")}});
       args.push_back({{"i64", label_("arrangers")}});
     }
@@ -523,17 +596,22 @@ class RowsWriter : RowsPlan {
     t["wide_geometry"] = label_("WideGeometry"), t["wide_engine"] = label_("WideEngine");
     t["input"] = fused_.names.at(leaf_.input.tensor), t["input_type"] = type_of(leaf_.input);
     t["weight"] = fused_.names.at(leaf_.weight.tensor), t["weight_type"] = type_of(leaf_.weight);
-    t["packed_type"] = t["element"] = watched(fused_) ? "half_t" : type_of(leaf_.input);
+    t["packed_type"] = t["element"] = flagged() ? "half_t" : type_of(leaf_.input);
+    t["shared_element"] = rows_in_pairs(fused_) ? "float" : "Element";
+    t["pitch"] = layout_.parts == 1 ? "pitch" : fmt::format("({} * pitch)", layout_.parts);
     t["header"] = layout_.patched() ? "conv_patches" : "conv_rows";
     t["loads"] = layout_.patched() ? "the input of each tile" : "the input of each filter tap";
-    t["rank"] = std::to_string(window_.rank());
+    t["rank"] = std::to_string(window_.rank()), t["turned"] = std::to_string(turned());
     t["channel_values"] = std::to_string(channel_values(fused_).size());
     t["row_values"] = std::to_string(row_reductions(fused_).size());
     t["shared"] = std::to_string(shared());
     t["vector"] = label_("VECTOR");
-    t["turn"] = halves(fused_) ? fmt::format("cutegen::TurnedHalves<Element, kVector>")
-                               : fmt::format("cutegen::TurnedTile<Element, kVector, Watched, {}>",
-                                             type_of(leaf_.input));
+    t["turn"] =
+        halves(fused_) ? "cutegen::TurnedHalves<Element, kVector>"
+        : rows_in_pairs(fused_)
+            ? fmt::format("cutegen::TurnedPairs<kVector, {}, {}>", type_of(leaf_.input), turned())
+            : fmt::format("cutegen::TurnedTile<Element, kVector, Watched, {}>",
+                          type_of(leaf_.input));
     for (size_t i = 0; i < 3; ++i) {
       const std::string axis = std::to_string(i);
       t["stride" + axis] = std::to_string(padded(window_.stride, i, 1));
@@ -545,12 +623,13 @@ class RowsWriter : RowsPlan {
     t["geometries"] = geometry_text(t, layout_);
     t["maps"] = map_constants("", kRowsDepth, 16);
     t["watched"] = watched(fused_) ? "true" : "false";
-    t["wide_params"] = t["flags_param"] = t["arrange_report"] = t["arrange_wide"] = "";
+    t["wide_params"] = t["flags_param"] = t["arrange_report"] = t["arrange_wide"] = t["leave"] = "";
     t["weight_list"] = join(kWeightSizes, ", ");
     t["input_list"] = join(kInputSizes, ", ") + ", in_of_group, pitch";
     t["arrange_sizes"] = "int64_t " + join(kWeightSizes, ", int64_t ") + ",\n       int64_t " +
                          join(kInputSizes, ", int64_t ") + ", int64_t pitch";
     t["run"] = run_call(t, "", 2);
+    if (flagged()) report(t);
     if (watched(fused_)) watch(t);
     return t;
   }
@@ -558,11 +637,17 @@ class RowsWriter : RowsPlan {
   // All threads read flags. Otherwise, only producers read results of the earlier kernel.
   void wait(std::map<std::string, std::string>& t) const {
     const std::string await = "cutegen::await_previous_step();\n";
-    t["await"] = watched(fused_) ? "  " + await : "";
-    t["producers_await"] = watched(fused_) ? "" : "      " + await;
+    t["await"] = flagged() ? "  " + await : "";
+    t["producers_await"] = flagged() ? "" : "      " + await;
   }
 
-  static std::string geometry_text(std::map<std::string, std::string> t, const RowsLayout& l) {
+  std::string geometry_text(std::map<std::string, std::string> t, const RowsLayout& l) const {
+    t["parts"] = std::to_string(l.parts), t["joined"] = l.joined ? "true" : "false";
+    t["scale"] = l.parts == 1 ? ""
+                              : fmt::format(
+                                    "  static constexpr float kScale = 0x1p{}f;  // weights are "
+                                    "multiplied by it\n",
+                                    scale_exponent(fused_));
     t["tile_m"] = std::to_string(l.tile_m), t["tile_n"] = std::to_string(l.tile_n);
     t["stages"] = std::to_string(l.stages), t["kept"] = std::to_string(l.kept);
     t["slice"] = std::to_string(l.slice);
@@ -573,7 +658,20 @@ class RowsWriter : RowsPlan {
         t);
   }
 
-  // The texts for values that half precision does not represent.
+  // The texts for flags.
+  void report(std::map<std::string, std::string>& t) const {
+    t["flags_param"] = " int* __restrict__ flags,";
+    t["arrange_report"] =
+        "\n  const int set = __syncthreads_or(!fits);"
+        "\n  if (threadIdx.x == 0) flags[blockIdx.x] = set;";
+    if (watched(fused_)) return;
+    t["wide_params"] = "\n       const int* __restrict__ flags, int64_t flag_count,";
+    t["leave"] =
+        "  // If pairs are too inaccurate, a later kernel computes the results.\n"
+        "  if (cutegen::any_flag(flags, flag_count)) return;\n";
+  }
+
+  // The texts for values that half precision does not represent in tf32.
   void watch(std::map<std::string, std::string>& t) const {
     auto wide = t;
     wide["geometry"] = t["wide_geometry"], wide["engine"] = t["wide_engine"];
@@ -584,10 +682,6 @@ class RowsWriter : RowsPlan {
         "\n       const __grid_constant__ TmaDescriptor map_wide_input,"
         "\n       const __grid_constant__ TmaDescriptor map_wide_weights,"
         "\n       const int* __restrict__ flags, int64_t flag_count,";
-    t["flags_param"] = " int* __restrict__ flags,";
-    t["arrange_report"] =
-        "\n  const int set = __syncthreads_or(!fits);"
-        "\n  if (threadIdx.x == 0) flags[blockIdx.x] = set;";
     t["run"] = "  if (cutegen::any_flag(flags, flag_count)) {\n" + run_call(t, "wide_", 4) +
                "\n  } else {\n" + run_call(t, "", 4) + "\n  }";
   }
@@ -631,8 +725,10 @@ class RowsWriter : RowsPlan {
 
 bool rows_apply(const Fused& fused) {
   const Window w = rows_window(fused);
-  return fused.window->wgmma == 1 && w.kind == WindowKind::convolution && w.groups == 1 &&
-         input_channels(fused) >= kFewestChannels && fits_map(w) && !layouts(fused).empty();
+  if (fused.window->wgmma == 0 || w.kind != WindowKind::convolution || w.groups != 1 ||
+      input_channels(fused) < kFewestChannels || !fits_map(w) || !counts_results(fused))
+    return false;
+  return !layouts(fused).empty() && (!rows_in_pairs(fused) || computes_the_rest(fused));
 }
 
 bool rows_faster(const Fused& fused) {
@@ -641,7 +737,8 @@ bool rows_faster(const Fused& fused) {
   const int64_t small = count_of(rows_phases(fused)) > 1 && !fused.reduces() ? 2 : 1;
   const bool pays = channels * small % kRowsDepth == 0 &&
                     channels * small * product(fused.window->window.kernel) >= kFewestOfFloats;
-  return (halves(fused) || pays) && rows_seconds(fused, rows_safe(fused)) < implicit_seconds(fused);
+  return (!watched(fused) || pays) &&
+         rows_seconds(fused, rows_safe(fused)) < implicit_seconds(fused);
 }
 
 Json rows_safe(const Fused& fused) {
@@ -649,7 +746,8 @@ Json rows_safe(const Fused& fused) {
 }
 
 bool rows_legal(const Fused& fused, const Json& params) {
-  return rows_apply(fused) && params_legal(fused, params);
+  return rows_apply(fused) && params_legal(fused, params) &&
+         (!rows_in_pairs(fused) || implicit_legal(fused, params));
 }
 
 std::vector<RecipeParameter> rows_parameters(const Fused& fused) {
@@ -685,7 +783,13 @@ std::vector<RecipeParameter> rows_parameters(const Fused& fused) {
 
 ProgramPart rows_part(const Task& task, const Fused& fused, const Json& params,
                       const Label& label) {
-  return RowsWriter(task, fused, params, label).write();
+  ProgramPart part = RowsWriter(task, fused, params, label).write();
+  if (!rows_in_pairs(fused)) return part;
+  const Label wide{label.number.empty() ? "wide" : label.number + "_wide"};
+  const StepFlags flags{.tensor = label("flags"), .count = label("arrangers")};
+  ProgramPart last = implicit_part(task, fused, params, wide, &flags);
+  last.earlier.push_back(std::move(part));
+  return last;
 }
 
 }  // namespace cutegen::recipes

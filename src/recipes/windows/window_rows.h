@@ -3,11 +3,13 @@
 // part of the windows recipe.
 //
 // Contract: rows_apply() returns whether the kernel supports the stage. The kernel supports
-// ordinary convolutions, and transposed convolutions of stride 1, in float16, bfloat16 or tf32. The
-// convolution must have one group and at least 24 input channels, and the stage must not reduce
-// over the channels. Another kernel of the program first copies the input to channels-last order.
-// rows_faster() returns whether the estimated time is shorter than with window_implicit.h. Set
-// WindowLeaf::wgmma (fuse/fused.h) before you call a function.
+// ordinary and transposed convolutions in float16, bfloat16, tf32 or strict float32. The
+// convolution must have one group and at least 24 input channels. Another kernel of the program
+// first copies the input to channels-last order. In strict float32, the kernel multiplies pairs of
+// half-precision numbers. If pairs are too inaccurate for some values, the kernel of
+// window_implicit.h computes the results instead; the program has both kernels. rows_faster()
+// returns whether the estimated time is shorter than with window_implicit.h. Set WindowLeaf::wgmma
+// (fuse/fused.h) before you call a function.
 //
 // Example: if (rows_apply(fused)) program = rows_part(task, fused, {{"rows_n", 128}}, label);
 #pragma once

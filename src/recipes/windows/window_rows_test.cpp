@@ -124,7 +124,37 @@ TEST(WindowRows, MultipliesFloatsInHalfPrecisionIfTheyFit) {
   EXPECT_EQ(plan.at("tensor_maps").at("map_wide_input").at("tensor"), "wide_turned");
 }
 
-TEST(WindowRows, StrictFloat32KeepsTheOtherKernel) {
+TEST(WindowRows, StrictFloat32MultipliesPairs) {
+  const RowsCase c("conv_deep", false);
+  EXPECT_EQ(c.match.safe.at("by_rows"), 1);
+  const KernelProgram p = c.program({{"by_rows", 1}, {"rows_patch", 128}, {"rows_across", 8}});
+  ASSERT_EQ(p.sources.size(), 2u);
+  const std::string rows = p.sources.at("kernel.cu"), wide = p.sources.at("kernel_wide.cu");
+  EXPECT_THAT(rows, HasSubstr("static constexpr int kParts = 2;"));
+  // Weights of up to 1 / 24, because a result has 576 products.
+  EXPECT_THAT(rows, HasSubstr("kScale = 0x1p8f;"));
+  EXPECT_THAT(rows, HasSubstr("if (cutegen::any_flag(flags, flag_count)) return;"));
+  EXPECT_THAT(wide, HasSubstr("if (!cutegen::any_flag(flags, flag_count)) return;"));
+  EXPECT_THAT(wide, HasSubstr("kProducts = 3;"));
+  const Json plan = to_json(p.plan);
+  std::vector<std::string> steps;
+  for (const Json& step : plan.at("steps")) steps.push_back(step.at("id"));
+  EXPECT_THAT(steps, testing::ElementsAre("arrange", "window", "pack_wide", "window_wide"));
+  EXPECT_EQ(plan.at("tensor_maps").at("map_input").at("dims")[0], "max(2*pitch,1)");
+  EXPECT_EQ(plan.at("tensor_maps").at("map_weights").at("dims")[0], "2*depth");
+}
+
+TEST(WindowRows, SumsOfPairsNeedManyRegisters) {
+  const RowsCase c("conv_deep", false);
+  for (const Json& more : {Json{{"rows_n", 96}}, Json{{"rows_keep", 1}}, Json{{"rows_patch", 0}}}) {
+    Json params = c.match.safe;
+    params.update({{"by_rows", 1}});
+    params.update(more);
+    EXPECT_FALSE(instantiate(c.task, c.match, params)) << more;
+  }
+}
+
+TEST(WindowRows, StridedConvolutionsInStrictFloat32KeepTheOtherKernel) {
   const RowsCase strict("conv_rows_floats", false);
   EXPECT_FALSE(strict.match.safe.contains("by_rows"));
 }
