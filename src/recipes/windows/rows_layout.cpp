@@ -103,6 +103,19 @@ int64_t rows_steps(const Fused& fused) {
   return product(rows_window(fused).kernel) * ceil_div(fused.window->input.shape[1], kRowsDepth);
 }
 
+int64_t rows_channels(const Fused& fused) {
+  return fused.window->input.shape[1];
+}
+
+int64_t planes_of_taps(const Fused& fused) {
+  const Window w = rows_window(fused);
+  return w.rank() == 3 ? w.kernel[0] : 1;
+}
+
+bool multiplies_halves(const Fused& fused) {
+  return size_of(fused.window->input.dtype) == 2;
+}
+
 bool rows_in_pairs(const Fused& fused) {
   return fused.window->wgmma == 3;
 }

@@ -58,6 +58,11 @@ struct RowsLayout {
 };
 
 int64_t rows_steps(const Fused& fused);
+int64_t rows_channels(const Fused& fused);  // input channels
+// The number of filter taps along the first of three axes. Each of these taps has its own patch.
+int64_t planes_of_taps(const Fused& fused);
+// Whether the operands have 16 bits in memory.
+bool multiplies_halves(const Fused& fused);
 // Whether the kernel multiplies pairs of half-precision numbers, which is as accurate as float32.
 bool rows_in_pairs(const Fused& fused);
 RowsLayout rows_layout(const Fused& fused, const Json& params, bool wide);

@@ -271,6 +271,19 @@ void shape_tile(const Fused& fused, int64_t blocks, bool wide, Json& params) {
   }
 }
 
+// The texts for kernels that do nothing unless a flag is set.
+void put_guard(std::map<std::string, std::string>& t, bool guarded) {
+  t["include"] = t["flags"] = t["allow"] = t["guard"] = "";
+  if (!guarded) return;
+  t["include"] = "#include <cutegen/steps.cuh>\n";
+  t["flags"] = " const int* __restrict__ flags, int64_t flag_count,";
+  t["allow"] = "  cutegen::allow_next_step();\n";
+  t["guard"] =
+      "  cutegen::await_previous_step();\n"
+      "  // Without a flag, the kernel before has computed the results.\n"
+      "  if (!cutegen::any_flag(flags, flag_count)) return;\n";
+}
+
 class ImplicitWriter {
  public:
   ImplicitWriter(const Task& task, const Fused& fused, const Json& params, const Label& label,
@@ -326,16 +339,7 @@ class ImplicitWriter {
     std::map<std::string, std::string> t;
     t["title"] = title(task_, fused_);
     t["name"] = label_("window"), t["pack"] = label_("pack"), t["steps"] = label_("kSteps");
-    t["include"] = t["flags"] = t["allow"] = t["guard"] = "";
-    if (flags_) {
-      t["include"] = "#include <cutegen/steps.cuh>\n";
-      t["flags"] = " const int* __restrict__ flags, int64_t flag_count,";
-      t["allow"] = "  cutegen::allow_next_step();\n";
-      t["guard"] =
-          "  cutegen::await_previous_step();\n"
-          "  // Without a flag, the kernel before has computed the results.\n"
-          "  if (!cutegen::any_flag(flags, flag_count)) return;\n";
-    }
+    put_guard(t, flags_ != nullptr);
     t["geometry"] = label_("Geometry"), t["engine"] = label_("Engine");
     t["suffix"] = label_.number.empty() ? "" : "_" + label_.number;
     t["input"] = fused_.names.at(leaf_.input.tensor);

@@ -4,15 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <set>
 
 #include "base/text.h"
 #include "recipes/fuse/extents.h"
 #include "recipes/graph/reshape.h"
 #include "recipes/nest/channel_values.h"
 #include "recipes/nest/windowed.h"
+#include "recipes/windows/rows_cost.h"
 #include "recipes/windows/rows_layout.h"
 #include "recipes/windows/rows_phases.h"
 #include "recipes/windows/window_implicit.h"
@@ -31,17 +30,10 @@ constexpr int64_t kFewestChannels = 24;  // fewer input channels would leave mos
 // Products per result for which the copy of floats pays. Measured on an H200: 576 and 2,240
 // products take 0.6 to 0.98 of the other kernel's time, 192 take 1.03 to 2.5.
 constexpr int64_t kFewestOfFloats = 512;
-bool halves(const Fused& fused) {
-  return size_of(fused.window->input.dtype) == 2;
-}
 
 // Whether a value that half precision does not represent makes the kernel multiply floats.
 bool watched(const Fused& fused) {
-  return !halves(fused) && !rows_in_pairs(fused);
-}
-
-int64_t input_channels(const Fused& fused) {
-  return fused.window->input.shape[1];
+  return !multiplies_halves(fused) && !rows_in_pairs(fused);
 }
 
 // The padding behind the last element of an axis.
@@ -63,17 +55,11 @@ bool fits_map(const Window& window) {
   return true;
 }
 
-// The number of filter taps along the first of three axes. Each of these taps has its own patch.
-int64_t window_depth(const Fused& fused) {
-  const Window w = rows_window(fused);
-  return w.rank() == 3 ? w.kernel[0] : 1;
-}
-
 bool params_legal(const Fused& fused, const Json& params) {
   const RowsLayout l = rows_layout(fused, params, false);
   const Window w = rows_window(fused);
   const bool unit = std::all_of(w.stride.begin(), w.stride.end(), [](int64_t s) { return s == 1; });
-  const int64_t taps = product(w.kernel) / window_depth(fused);
+  const int64_t taps = product(w.kernel) / planes_of_taps(fused);
   const bool phased = count_of(l.phases) > 1, few = taps <= kMostTaps || l.parts > 1;
   if (phased && (!l.patched() || l.kept > 0 || product(w.kernel) > kMostPhaseTaps)) return false;
   if (l.spread > 1 && (l.slice == 0 || l.tile_n % l.spread != 0 || l.channels() % 32 != 0))
@@ -86,151 +72,13 @@ bool params_legal(const Fused& fused, const Json& params) {
          (!watched(fused) || rows_layout(fused, params, true).fits());
 }
 
-// The instructions of the work after the convolution that a kernel executes for each result.
-std::set<int> finish_insts(const Fused& fused) {
-  const std::vector<int> once = channel_values(fused);
-  std::set<int> found;
-  std::vector<int> open;
-  open.reserve(fused.outputs.size());
-  for (const FusedOutput& output : fused.outputs) open.push_back(output.inst);
-  while (!open.empty()) {
-    const int inst = open.back();
-    open.pop_back();
-    if (std::find(once.begin(), once.end(), inst) != once.end() || !found.insert(inst).second)
-      continue;
-    const std::vector<int>& inputs = fused.insts[size_t(inst)].inputs;
-    open.insert(open.end(), inputs.begin(), inputs.end());
-  }
-  return found;
-}
-
-// Cycles that the work after the convolution takes for a channel of a tile: `base` for the store,
-// and `residual` for each tensor that has an element for each result.
-double finish_cycles(const Fused& fused, double base, double residual) {
-  double cycles = base;
-  for (const int at : finish_insts(fused)) {
-    const Inst& inst = fused.insts[size_t(at)];
-    if (inst.kind == InstKind::leaf) {
-      const std::vector<int>& axes = fused.inputs[size_t(inst.operand)].axes;
-      if (at != fused.window->inst && !axes.empty() && axes.back() > 1) cycles += residual;
-    } else {
-      cycles += 10;
-    }
-  }
-  return cycles;
-}
-
-constexpr double kClock = 1.9e9, kFixed = 6e-6;  // Hz; seconds of a launch
-constexpr double kTileCycles = 3000;             // of a tile, besides its elements
-
-// Whether an output has an element for each channel.
-bool stores_channels(const Fused& fused) {
-  return std::any_of(fused.outputs.begin(), fused.outputs.end(), [&](const FusedOutput& output) {
-    return recipes::varies(fused, output.operand);
-  });
-}
-
-// A factor for the work after the convolution. With blocks of 8 x 8, a warp stores runs of eight
-// positions. If these are not whole sectors of 32 bytes, the kernel is slower: 2.4 times on an
-// H200, for task 4 of KernelBench's level 2. If tiles join lines, a run may begin anywhere.
-double store_factor(const Fused& fused, const RowsLayout& l) {
-  // Without all phases of the last axis, a warp stores every second element or fewer.
-  if (l.phases[2] > l.spread && stores_channels(fused)) return 6;
-  if (l.joins_lines() && l.phases[2] == 1 && !fused.reduces()) return 2;
-  if (!l.patched() || l.across != 8) return 1;
-  return fused.axes.back().size % 8 != 0 ? 2.5 : halves(fused) ? 1.1 : 1;
-}
-
-// The share of the window's filter taps that a tile has. In a transposed convolution, this is the
-// average over the phases that have tiles.
-double share_of_taps(const Fused& fused) {
-  const int64_t phases = count_of(tile_phases(fused));
-  if (count_of(rows_phases(fused)) == 1) return 1;
-  int64_t taps = 0;
-  for (int64_t f = 0; f < phases; ++f) taps += std::popcount(phase_taps(fused, f));
-  return double(taps) / double(phases * product(rows_window(fused).kernel));
-}
-
-// The share of the tensor cores' rate that a kernel reaches, measured on an H200. Narrow tiles are
-// bound by reads of shared memory.
-double share_of_rate(const RowsLayout& l) {
-  if (l.parts == 1) return l.tile_n >= 96 ? 0.8 : l.tile_n >= 64 ? 0.7 : 0.45;
-  if (l.tile_n < 64) return l.tile_m == 128 ? 0.5 : 0.65;
-  return l.tile_m == 128 && l.joined ? 0.7 : 0.8;
-}
-
-// Cycles that pass between the tiles of consumers that take turns, with pairs: the tensor cores
-// wait for the last sums of a tile.
-double cycles_of_turn(const RowsLayout& l) {
-  return l.parts > 1 && l.tile_m == 128 ? 68 * double(l.tile_n) : 0;
-}
-
-// Rough estimates in seconds, fitted to times of sixteen convolutions on an H200.
-double rows_seconds(const Fused& fused, const Json& params) {
-  const WindowLeaf& leaf = *fused.window;
-  const RowsLayout l = rows_layout(fused, params, false);
-  const int64_t tiles = l.tiles(fused) * ceil_div(fused.axes[1].size, l.channels()),
-                rounds = ceil_div(tiles, kSms);
-  // A tile has the filter taps of its phase, on average.
-  const double share = share_of_taps(fused), steps = double(rows_steps(fused)) * share;
-  const int64_t taps_of_patch = product(rows_window(fused).kernel) / window_depth(fused);
-  const double taps = l.patched() ? double(taps_of_patch) * share : 1.0;
-  const double lines = l.patched() ? double(l.lines() * l.columns()) : double(l.tile_m);
-  const double loaded =
-      128 * steps * double(l.loads()) * (lines / taps + double(l.kept > 0 ? 0 : l.tile_n));
-  const double rate = 2048 * share_of_rate(l);
-  const double products = double(l.tile_m * l.tile_n * kRowsDepth * fused.window->wgmma) * steps;
-  const double multiplied = products / rate / (l.joined ? 2 : 1) + cycles_of_turn(l);
-  // A thread stores a pair of results of two phases at once.
-  const double base = l.spread == 2 ? 30 : halves(fused) ? 60 : 100;
-  const double finished =
-      kTileCycles + finish_cycles(fused, base, 80) * double(l.tile_n) * store_factor(fused, l);
-  // Consumers that take turns overlap the work after the convolution with multiplications.
-  const double cycles = l.tile_m == 128
-                            ? std::max({loaded / 36, multiplied, (multiplied + finished) / 2})
-                            : std::max(loaded / 36, multiplied + finished);
-  const double copied =
-      double(product(leaf.input.shape)) * double(size_of(leaf.input.dtype) + 2 * l.parts) / 3.7e12;
-  return 2 * kFixed + (halves(fused) ? 0 : kFixed) + copied + double(rounds) * cycles / kClock;
-}
-
 // The exponent of the power of two by which the program multiplies weights before it divides them
 // into pairs. Weights usually have magnitudes up to 1 / sqrt(products of a result). Multiplied,
 // they lie in the middle of the range in which pairs are accurate (cutegen/conv_rows.cuh).
 int scale_exponent(const Fused& fused) {
   constexpr int kMiddle = 3;  // 2^3 lies between 2^-9 and 2^15
-  const int64_t products = input_channels(fused) * product(fused.window->window.kernel);
+  const int64_t products = rows_channels(fused) * product(fused.window->window.kernel);
   return int(std::lround(std::log2(double(products)) / 2)) + kMiddle;
-}
-
-int64_t rows_of(const Fused& fused) {
-  int64_t rows = fused.axes[0].size;
-  for (size_t i = 2; i < fused.axes.size(); ++i) rows *= fused.axes[i].size;
-  return rows;
-}
-
-// The columns of a tile of the kernel of window_implicit.h.
-int64_t columns_of_tile(const Fused& fused, int64_t out) {
-  return rows_in_pairs(fused) ? std::min<int64_t>(128, ceil_div(out, 32) * 32)
-                              : std::min<int64_t>(128, out);
-}
-
-// The same for the kernel of window_implicit.h, with tiles of about 256 positions.
-double implicit_seconds(const Fused& fused) {
-  const int64_t out = fused.axes[1].size, tile_n = columns_of_tile(fused, out),
-                channels = input_channels(fused),
-                rounds = ceil_div(ceil_div(rows_of(fused), 256) * ceil_div(out, tile_n), kSms);
-  const int64_t phases = count_of(rows_phases(fused));
-  // Narrow tiles of three products are bound by reads of shared memory.
-  const double share = !rows_in_pairs(fused) || tile_n > 64 ? 0.75 : tile_n > 32 ? 0.62 : 0.43;
-  const double multiplied =
-      double(256 * tile_n * channels * product(fused.window->window.kernel) * fused.window->wgmma) /
-      double(phases) / (halves(fused) ? 2048 : 1024) / share;
-  const double copied =
-      double(ceil_div(channels, 64)) * (halves(fused) ? 15e3 : 30e3) / double(phases);
-  const double finished = finish_cycles(fused, halves(fused) ? 130 : 100, 230) * double(tile_n);
-  const double cycles = std::max(copied, multiplied + finished);
-  return 2 * kFixed + double(rounds) * cycles * 1.1 / kClock;
 }
 
 // The layouts that the kernel supports, the fastest first.
@@ -324,6 +172,23 @@ std::string vector_rule(const Fused& fused) {
   return rule;
 }
 
+// The size of an axis of the kernel, as a plan expression.
+std::string kernel_size(const Fused& fused, size_t axis) {
+  return size_text(fused, fused.window->weight, axis + 2);
+}
+
+// The corners and steps of a tensor map in im2col mode. The last axis comes first.
+Json im2col_of(const Fused& fused, const Window& window) {
+  Json lower = Json::array(), upper = Json::array(), between = Json::array();
+  for (size_t i = window.rank(); i-- > 0;) {
+    lower.push_back(fmt::format("0-{}", window.padding[i]));
+    upper.push_back(fmt::format("{}-(({})-1)*{}", padding_behind(window, i), kernel_size(fused, i),
+                                window.dilation[i]));
+    between.push_back(std::to_string(window.stride[i]));
+  }
+  return {{"lower", lower}, {"upper", upper}, {"steps", between}};
+}
+
 // The launches of the program: sizes, tensor maps and steps, as plan expressions.
 class RowsPlan {
  public:
@@ -368,8 +233,9 @@ class RowsPlan {
          {label_("elements"), label_("rows"), last_of_image(fused_), positions_of(fused_)})
       part.requirements.push_back(fmt::format("{} <= {}", bound, kMostCounted));
     for (size_t i = 0; i < window_.rank(); ++i)
-      part.requirements.push_back(fmt::format(
-          "{} {} {}", kernel(i), layout_.patched() ? "==" : "<=", leaf_.window.kernel[i]));
+      part.requirements.push_back(
+          fmt::format("{} {} {}", kernel_size(fused_, i),
+                      layout_.patched() ? "==" : "<=", leaf_.window.kernel[i]));
     if (may_pair()) part.defines[label_("PAIRS")] = misaligned_pairs(fused_);
     part.symbols[label_("vector")] = vector_rule(fused_);
     part.defines[label_("VECTOR")] = label_("vector");
@@ -386,7 +252,7 @@ class RowsPlan {
                 const std::string& dtype) const {
     std::string all = fmt::format("ceil_div({},{})*{}", in_of_group_text(fused_), depth, depth);
     for (size_t i = 0; i < window_.rank(); ++i)
-      all += phased() ? fmt::format("*{}", window_.kernel[i]) : "*(" + kernel(i) + ")";
+      all += phased() ? fmt::format("*{}", window_.kernel[i]) : "*(" + kernel_size(fused_, i) + ")";
     part.symbols[label_(prefix + "depth")] = all;
     part.scratch.push_back(
         {{"name", label_(prefix + "packed")},
@@ -413,7 +279,7 @@ class RowsPlan {
   }
 
   // Whether the first kernel sets a flag if half precision does not represent a value.
-  bool flagged() const { return !halves(fused_); }
+  bool flagged() const { return !multiplies_halves(fused_); }
 
   // Bytes of shared memory that the kernel needs with either type of operands.
   int64_t shared() const {
@@ -438,29 +304,20 @@ class RowsPlan {
   // Whether threads hold pairs of neighbouring results and may store them at once.
   bool may_pair() const { return layout_.spread == 2 && layout_.slice > 0 && along_last(fused_); }
 
-  // The size of an axis of the kernel, as a plan expression.
-  std::string kernel(size_t axis) const { return size_text(fused_, leaf_.weight, axis + 2); }
-
   void maps(ProgramPart& part) const {
     auto some = [](const std::string& size) { return fmt::format("max({},1)", size); };
     const std::string pitch = parts_of(label_("pitch"));
-    Json dims = Json::array({some(pitch)}), strides = Json::array({"1"}), lower = Json::array(),
-         upper = Json::array(), between = Json::array();
+    Json dims = Json::array({some(pitch)}), strides = Json::array({"1"});
     std::string distance = pitch;
     for (size_t i = window_.rank(); i-- > 0;) {  // the last axis comes first
       dims.push_back(some(size(i + 2)));
       strides.push_back(distance);
       distance += fmt::format("*({})", size(i + 2));
-      lower.push_back(fmt::format("0-{}", window_.padding[i]));
-      upper.push_back(fmt::format("{}-(({})-1)*{}", padding_behind(window_, i), kernel(i),
-                                  window_.dilation[i]));
-      between.push_back(std::to_string(window_.stride[i]));
     }
     dims.push_back(some(size(0)));
     strides.push_back(distance);
     Json input = {{"dims", dims}, {"strides", strides}};
-    if (!layout_.patched())
-      input["im2col"] = {{"lower", lower}, {"upper", upper}, {"steps", between}};
+    if (!layout_.patched()) input["im2col"] = im2col_of(fused_, window_);
     const std::string suffix = label_.number.empty() ? "" : "_" + label_.number;
     for (const std::string& prefix : prefixes()) {
       const auto spec = [&](const char* of) {
@@ -607,7 +464,7 @@ class RowsWriter : RowsPlan {
     t["shared"] = std::to_string(shared());
     t["vector"] = label_("VECTOR");
     t["turn"] =
-        halves(fused_) ? "cutegen::TurnedHalves<Element, kVector>"
+        multiplies_halves(fused_) ? "cutegen::TurnedHalves<Element, kVector>"
         : rows_in_pairs(fused_)
             ? fmt::format("cutegen::TurnedPairs<kVector, {}, {}>", type_of(leaf_.input), turned())
             : fmt::format("cutegen::TurnedTile<Element, kVector, Watched, {}>",
@@ -726,13 +583,13 @@ class RowsWriter : RowsPlan {
 bool rows_apply(const Fused& fused) {
   const Window w = rows_window(fused);
   if (fused.window->wgmma == 0 || w.kind != WindowKind::convolution || w.groups != 1 ||
-      input_channels(fused) < kFewestChannels || !fits_map(w) || !counts_results(fused))
+      rows_channels(fused) < kFewestChannels || !fits_map(w) || !counts_results(fused))
     return false;
   return !layouts(fused).empty() && (!rows_in_pairs(fused) || computes_the_rest(fused));
 }
 
 bool rows_faster(const Fused& fused) {
-  const int64_t channels = input_channels(fused);
+  const int64_t channels = rows_channels(fused);
   // The input of a strided transposed convolution is small, so copying it takes less time.
   const int64_t small = count_of(rows_phases(fused)) > 1 && !fused.reduces() ? 2 : 1;
   const bool pays = channels * small % kRowsDepth == 0 &&
