@@ -24,7 +24,8 @@ constexpr int64_t kThreadsOfRows = 384;
 constexpr int64_t kMostTaps = 9;        // of a patch; the kernel unrolls them unless it uses pairs
 constexpr int64_t kMostPhaseTaps = 32;  // of all patches; phases have a bit for each
 constexpr int64_t kMostCounted = 2'000'000'000;
-constexpr int64_t kCopiers = 16;         // CTAs per SM that copy the input
+constexpr int64_t kCopiers = 16;                       // CTAs per SM that copy the input
+constexpr int64_t kTurnedElements = int64_t{64} * 64;  // of a tile of the input that a CTA copies
 constexpr int64_t kMostStride = 8;       // the driver's limit for steps between pixels
 constexpr int64_t kFewestChannels = 24;  // fewer input channels would leave most of a step empty
 // Products per result for which the copy of floats pays. Measured on an H200: 576 and 2,240
@@ -226,7 +227,7 @@ class RowsPlan {
     part.symbols[label_("packs")] = packs();
     part.symbols[label_("turns")] =
         fmt::format("({})*ceil_div({},{})*ceil_div({},{})", size(0), label_("pitch"), turned(),
-                    positions_of(fused_), 64 * 64 / turned());
+                    positions_of(fused_), kTurnedElements / turned());
     part.symbols[label_("arrangers")] =
         fmt::format("{}+min({},{})", label_("packs"), label_("turns"), kCopiers * kSms);
     for (const std::string& bound :
