@@ -40,7 +40,7 @@ struct ConvWindow {
   int out[3], kernel[3], start[3], stride[3], dilation[3];  // `start` is the negated padding
   int chunks;                                               // number of steps for a filter tap
   int filters;                                              // rows of the packed weights of a phase
-  int pitch;  // channels of a position in the input; with pairs, low parts follow that many high parts
+  int pitch;  // channels of a position in the input; with pairs, the number of its high parts
 
   CUTE_DEVICE int steps() const { return kernel[0] * kernel[1] * kernel[2] * chunks; }
 };

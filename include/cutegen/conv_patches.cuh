@@ -377,8 +377,8 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
     return [=](int block, int line) { return row_of(first_block() + block, line); };
   }
 
-  // Returns the filter taps of a tile that read the patch `plane`, the first tap as the lowest bit,
-  // or 1 if there are no phases. Then tiles have all filter taps.
+  // Returns the filter taps of a tile that read the patch `plane`, the first tap as the lowest bit.
+  // Without phases, a tile has all filter taps, and the function returns 1.
   static CUTE_DEVICE uint32_t taps_of([[maybe_unused]] ConvTile tile, [[maybe_unused]] int plane) {
     if constexpr (G::kPhases == 1) return 1;
     else return G::taps(tile.phase) >> plane * kTaps & ((uint32_t(1) << kTaps) - 1);
@@ -447,8 +447,9 @@ struct ConvPatches : ConvFinish<G>, PatchTiles<G> {
     }
   }
 
-  // Calls step(lines, weights) for each step of a tile, with the addresses of the operands of part
-  // 0. step() starts wgmma instructions, and waits for those of the step before.
+  // Calls step(lines, weights) for each step of a tile. The arguments are the addresses of the high
+  // parts, or of the operands without parts. step() must start the step's wgmma instructions, and
+  // wait until the instructions of the previous step have ended.
   template <class F>
   CUTE_DEVICE void each_step(ConvWindow const& window, ConvTile tile, Storage& storage, F&& step) {
     if constexpr (kTurns) wait_for_turn(storage.order, turn_ - 1);

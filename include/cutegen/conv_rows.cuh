@@ -18,7 +18,8 @@
 // With pairs of half_t, ConvPatches computes a convolution of floats as accurately as float32
 // (HalfPair). TurnedPairs writes the input: all high parts of a position, then all low parts.
 // pack_weights() multiplies weights by Geometry::kScale, and writes the high parts of a filter's
-// steps, then the low parts. With kJoined, each step has 32 high parts and then 32 low parts. If fits_pairs() is false for some values, the program uses another kernel.
+// steps, then the low parts. With kJoined, each step has 32 high parts and then 32 low parts. If
+// fits_pairs() is false for some values, the program uses another kernel.
 //
 // With kKept above 0, weights stay in shared memory for all tiles of a CTA. There must then be at
 // most kTileN output channels and kKept steps.
@@ -311,8 +312,9 @@ class TurnedPairs : public TurnedTile<float, Vector, false, T, Channels> {
   }
 };
 
-// TurnedHalves does the same as TurnedTile for 64 channels and 16-bit elements that need no conversion. Lanes
-// transpose blocks of 8 x 8 elements as they read shared memory, so that a thread stores 16 bytes.
+// TurnedHalves does the same as TurnedTile for 64 channels and 16-bit elements that need no
+// conversion. Lanes transpose blocks of 8 x 8 elements as they read shared memory, so that a thread
+// stores 16 bytes.
 // `shared` is aligned to 16 bytes. fetch() loads Vector elements of a channel at a time.
 template <class Element, int Vector>
 class TurnedHalves {
@@ -376,8 +378,8 @@ class TurnedHalves {
 // and this CTA has number `block`. weight(out, in, k0, k1, k2) returns an unpacked weight. If
 // Watched is true, Engine::Element is half_t, and the function returns whether fits_halves() is
 // true for every 32 input channels of a filter tap. If Engine::kParts is 2, the function writes
-// pairs and returns the same of fits_pairs(). Each warp packs one filter tap of an output channel at
-// a time.
+// pairs, and returns whether fits_pairs() is true for every 32 input channels of a filter tap. Each
+// warp packs one filter tap of an output channel at a time.
 template <class Engine, bool Watched, class F>
 CUTE_DEVICE bool pack_weights(int const (&kernel)[3], int in_channels, int64_t out_channels,
                               F&& weight, void* packed, int block, int blocks) {
@@ -395,8 +397,9 @@ CUTE_DEVICE bool pack_weights(int const (&kernel)[3], int in_channels, int64_t o
     const int k1 = rest % kernel[1];
     rest /= kernel[1];
     const int k0 = rest % kernel[0], out = rest / kernel[0];
-    Element* to =
-        static_cast<Element*>(packed) + (int64_t(row) + (kPairs && !kJoined ? int64_t(out) * taps : 0)) * depth;
+    // The rows of earlier output channels, then the taps of this one.
+    const int64_t before = kPairs && !kJoined ? row + int64_t(out) * taps : row;
+    Element* to = static_cast<Element*>(packed) + before * depth;
     for (int first = 0; first < depth; first += 32 * kLoads) {
       float values[kLoads];
       CUTE_UNROLL

@@ -41,6 +41,7 @@ CUTE_DEVICE bool {{arrange}}_input(const {{input_type}}* {{input}}, void* turned
   const int positions = int(in0 * in1 * in2);
   using Turn = {{turn}};
   constexpr int kChannels = {{turned}}, kPositions = Turn::kPositions;  // of a tile
+  static_assert(Turn::kElements <= 64 * 66);
   const int across = ceil_div(int(pitch), kChannels),
             tiles_of_image = across * ceil_div(positions, kPositions);
   auto at = [&](int position) -> int64_t {

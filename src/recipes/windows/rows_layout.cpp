@@ -100,7 +100,7 @@ int64_t RowsLayout::tiles(const Fused& fused) const {
 }
 
 int64_t rows_steps(const Fused& fused) {
-  return product(rows_window(fused).kernel) * ceil_div(fused.window->input.shape[1], kRowsDepth);
+  return product(rows_window(fused).kernel) * ceil_div(rows_channels(fused), kRowsDepth);
 }
 
 int64_t rows_channels(const Fused& fused) {
@@ -116,17 +116,13 @@ bool multiplies_halves(const Fused& fused) {
   return size_of(fused.window->input.dtype) == 2;
 }
 
-bool rows_in_pairs(const Fused& fused) {
-  return fused.window->wgmma == 3;
-}
-
 RowsLayout rows_layout(const Fused& fused, const Json& params, bool wide) {
   const Window w = rows_window(fused);
   RowsLayout l;
   l.rank = int64_t(w.rank()), l.phases = rows_phases(fused), l.spread = rows_spread(fused);
   l.tile_n = int_param(params, "rows_n");
   l.parts = rows_in_pairs(fused) ? 2 : 1;
-  l.joined = l.parts > 1 && fused.window->input.shape[1] <= kRowsDepth / 2;
+  l.joined = l.parts > 1 && rows_channels(fused) <= kRowsDepth / 2;
   l.values = int64_t(channel_values(fused).size());
   l.rows = int64_t(row_reductions(fused).size());
   if (const int64_t patch = params.value("rows_patch", int64_t{0}); patch > 0) {

@@ -63,8 +63,6 @@ int64_t rows_channels(const Fused& fused);  // input channels
 int64_t planes_of_taps(const Fused& fused);
 // Whether the operands have 16 bits in memory.
 bool multiplies_halves(const Fused& fused);
-// Whether the kernel multiplies pairs of half-precision numbers, which is as accurate as float32.
-bool rows_in_pairs(const Fused& fused);
 RowsLayout rows_layout(const Fused& fused, const Json& params, bool wide);
 
 }  // namespace cutegen::recipes

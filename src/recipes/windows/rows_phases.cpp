@@ -119,8 +119,12 @@ Phases rows_phases(const Fused& fused) {
   return phases;
 }
 
+bool rows_in_pairs(const Fused& fused) {
+  return fused.window->wgmma == 3;
+}
+
 int64_t most_columns(const Fused& fused) {
-  return fused.window->wgmma == 3 ? 64 : 128;
+  return rows_in_pairs(fused) ? 64 : 128;
 }
 
 int64_t rows_spread(const Fused& fused) {

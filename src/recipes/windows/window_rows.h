@@ -5,11 +5,11 @@
 // Contract: rows_apply() returns whether the kernel supports the stage. The kernel supports
 // ordinary and transposed convolutions in float16, bfloat16, tf32 or strict float32. The
 // convolution must have one group and at least 24 input channels. Another kernel of the program
-// first copies the input to channels-last order. In strict float32, the kernel multiplies pairs of
-// half-precision numbers. If pairs are too inaccurate for some values, the kernel of
-// window_implicit.h computes the results instead; the program has both kernels. rows_faster()
-// returns whether the estimated time is shorter than with window_implicit.h. Set WindowLeaf::wgmma
-// (fuse/fused.h) before you call a function.
+// first copies the input to channels-last order. In strict float32, an ordinary convolution must
+// have stride 1, and the kernel multiplies pairs of half-precision numbers. If pairs are too
+// inaccurate for some values, the kernel of window_implicit.h computes the results instead; the
+// program has both kernels. rows_faster() returns whether the estimated time is shorter than with
+// window_implicit.h. Set WindowLeaf::wgmma (fuse/fused.h) before you call a function.
 //
 // Example: if (rows_apply(fused)) program = rows_part(task, fused, {{"rows_n", 128}}, label);
 #pragma once
